@@ -1,0 +1,51 @@
+// NVIDIA fat binary containers: finding the entries and getting PTX text out of them. Reads memory, writes nothing,
+// and never interprets the PTX or the machine code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace refrain::fatbin {
+
+enum class EntryKind : std::uint16_t { kPtx = 1, kElf = 2 };
+
+struct Entry {
+  std::uint16_t kind;  // an EntryKind, or another number that we do not read
+  std::uint32_t sm;    // 75 for sm_75 / compute_75
+  std::uint16_t isa_major;
+  std::uint16_t isa_minor;
+  std::uint64_t flags;
+  std::span<const std::byte> payload;  // as stored, maybe compressed
+  std::uint64_t uncompressed_bytes;    // 0 if it is stored raw
+};
+
+// The container is damaged: which field, at which offset.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What cuModuleLoadData, cuLibraryLoadData and friends accept: a wrapper (magic 0x466243b1), a bare container
+// (0xBA55ED50), a raw ELF or NUL-terminated PTX text. No length comes with it: sizes are read from the headers.
+enum class ImageKind { kWrapper, kContainer, kElf, kPtxText, kUnknown };
+ImageKind classify(const void* image) noexcept;
+
+// The entries of a wrapper or a bare container. Throws Error on damage.
+std::vector<Entry> entries_of_image(const void* image);
+// The same over bytes of known length (a file, a fuzzer's input): never reads outside them.
+std::vector<Entry> entries_of_bytes(std::span<const std::byte> bytes);
+
+// The PTX text of a PTX entry (raw, LZ4 block or zstd frame), without its final NUL. Throws Error.
+std::string ptx_text(const Entry& entry);
+
+// All PTX texts of an image of any kind (PTX text itself included; an ELF has none).
+std::vector<std::string> ptx_of_image(const void* image);
+// All PTX texts inside an executable or library file: its .nv_fatbin sections. Throws Error.
+std::vector<std::string> ptx_of_elf_file(std::span<const std::byte> file);
+
+}  // namespace refrain::fatbin

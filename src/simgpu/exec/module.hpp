@@ -1,0 +1,90 @@
+// PTX modules made ready to run, and the execution of one kernel launch. No streams, no CUDA API.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simgpu/memory/address_space.hpp"
+
+namespace refrain::simgpu {
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+struct LaunchShape {
+  Dim3 grid;
+  Dim3 block;
+  std::uint32_t dynamic_shared_bytes = 0;
+};
+
+// What a launch did, for statistics and virtual time.
+struct ExecutionCounts {
+  std::uint64_t thread_instructions = 0;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t global_read_bytes = 0;
+  std::uint64_t global_written_bytes = 0;
+};
+
+enum class FaultKind { kIllegalAddress, kMisaligned, kAssert, kTrap, kIllegalInstruction, kSharedOverflow, kHang };
+
+// A kernel that went wrong. message names kernel, block, thread, address and what is there.
+struct Fault {
+  FaultKind kind;
+  std::string message;
+};
+
+// The module cannot be loaded: what is wrong, with the line of the PTX text.
+class LoadError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct KernelParam {
+  std::uint32_t offset_bytes;
+  std::uint32_t size_bytes;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual const std::string& name() const noexcept = 0;
+  virtual std::span<const KernelParam> params() const noexcept = 0;
+  virtual std::uint32_t param_bytes() const noexcept = 0;
+  virtual std::uint32_t static_shared_bytes() const noexcept = 0;
+  virtual std::uint32_t local_bytes() const noexcept = 0;     // per thread
+  virtual std::uint32_t register_count() const noexcept = 0;  // an estimate, for attributes
+  virtual std::uint32_t max_threads_per_block() const noexcept = 0;
+  // Runs every block to its end on the calling thread. params has param_bytes() bytes in kernel layout.
+  // clock_ns is the virtual time at the start, for %globaltimer and %clock.
+  virtual std::optional<Fault> run(const LaunchShape& shape, std::span<const std::byte> params,
+                                   std::uint64_t clock_ns, ExecutionCounts& counts) const = 0;
+};
+
+struct GlobalVariable {
+  std::string name;
+  DeviceAddress address;
+  std::uint64_t bytes;
+};
+
+// One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so kernels
+// may be run from any thread, one at a time for each AddressSpace (hold its execution_mutex).
+class Module {
+ public:
+  virtual ~Module() = default;
+  virtual const Kernel* find_kernel(std::string_view name) const noexcept = 0;
+  virtual std::span<const std::unique_ptr<Kernel>> kernels() const noexcept = 0;
+  virtual const GlobalVariable* find_global(std::string_view name) const noexcept = 0;
+};
+
+// Throws LoadError (parse error, unsupported opcode: by name and line) and std::bad_alloc (device memory is full).
+std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory);
+
+}  // namespace refrain::simgpu

@@ -1,0 +1,78 @@
+// The simulated device's memory: virtual ranges, physical handles, mappings, and the check behind every access.
+// It knows nothing of kernels, streams or the CUDA API.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace refrain::simgpu {
+
+using DeviceAddress = std::uint64_t;
+using PhysicalHandle = std::uint64_t;  // 0 is no handle
+
+enum class MemoryError { kNone, kOutOfMemory, kInvalidValue };
+
+enum class Access : std::uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
+
+struct MemorySettings {
+  std::uint64_t physical_bytes;     // what the device has
+  std::uint64_t granularity_bytes;  // of handles, mappings and reservations; a power of two, at least 4096
+};
+
+// One device. Addresses handed out lie in a host range that is never accessible to the host (a host program that
+// dereferences a device pointer crashes, as with a real GPU); the bytes are at `address + backing_delta()`.
+// Thread safety: every function may be called from any thread; `translate` takes no lock. A range must not be
+// unmapped while another thread uses a pointer from `translate`: callers that execute kernels hold `execution_mutex`.
+class AddressSpace {
+ public:
+  explicit AddressSpace(const MemorySettings& settings);
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+
+  // cuMemAddressReserve / cuMemAddressFree. bytes must be a multiple of the granularity; alignment 0 = granularity.
+  MemoryError reserve(std::uint64_t bytes, std::uint64_t alignment, DeviceAddress hint, DeviceAddress& out);
+  MemoryError release_range(DeviceAddress address, std::uint64_t bytes);
+
+  // cuMemCreate / cuMemRelease. A released handle's memory lives until its last mapping goes.
+  MemoryError create(std::uint64_t bytes, PhysicalHandle& out);
+  MemoryError release(PhysicalHandle handle);
+
+  // cuMemMap (whole handles: offset must be 0) / cuMemUnmap (exactly what one map mapped, or several whole
+  // mappings) / cuMemSetAccess. A fresh mapping has Access::kNone.
+  MemoryError map(DeviceAddress address, std::uint64_t bytes, std::uint64_t offset, PhysicalHandle handle);
+  MemoryError unmap(DeviceAddress address, std::uint64_t bytes);
+  MemoryError set_access(DeviceAddress address, std::uint64_t bytes, Access access);
+
+  // cuMemAlloc / cuMemFree: sub-granularity sizes allowed; addresses aligned to 512 bytes.
+  MemoryError allocate(std::uint64_t bytes, DeviceAddress& out);
+  MemoryError free(DeviceAddress address);
+  // The allocation, or the reserved-and-mapped range, that contains address.
+  struct Range {
+    DeviceAddress base;
+    std::uint64_t bytes;
+  };
+  std::optional<Range> range_of(DeviceAddress address) const;
+  bool owns(DeviceAddress address) const noexcept;  // lies in the device's address range at all
+
+  // The bytes behind [address, address + bytes), or nullptr if any of it is not mapped with that access.
+  std::byte* translate(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept;
+
+  std::uint64_t physical_total_bytes() const noexcept;
+  std::uint64_t physical_used_bytes() const noexcept;
+  std::uint64_t physical_peak_bytes() const noexcept;
+  std::uint64_t granularity_bytes() const noexcept;
+
+  // Held by whoever runs a kernel or copy; taken by unmap and free.
+  std::mutex& execution_mutex() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace refrain::simgpu

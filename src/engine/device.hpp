@@ -1,0 +1,44 @@
+// The engine's port: what it asks of whatever holds the memory and runs the ops (the CUDA driver, the
+// simulator's virtual device, the tests' fake). Implementations never call back into the engine.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "engine/ids.hpp"
+
+namespace refrain::engine {
+
+// Calls are made one at a time under the caller's lock. Every size is a multiple of the device's granularity.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // An address range for a new buffer. false: no address space.
+  virtual bool reserve(BufferId buffer, Bytes bytes) = 0;
+
+  // Physical memory. nullopt: the device has none left (another process may hold it).
+  virtual std::optional<PagesId> create_pages(Bytes bytes) = 0;
+  virtual void destroy_pages(PagesId pages) = 0;
+
+  // Backs a whole buffer with pages of the same size. false: refused; the pages stay with the caller.
+  virtual bool map(BufferId buffer, PagesId pages) = 0;
+  // Returns when nothing that was issued earlier can still touch the buffer, and its pages are free to be
+  // used.
+  virtual void unmap(BufferId buffer) = 0;
+
+  // Issues a recorded op again, with bindings[i] in the place of its i-th buffer use; or copies one whole
+  // buffer to another. Both happen in the order of the calls, before the op that is being prepared, once
+  // `flush` has been called. A false from flush means that none, or not all, of what was queued has happened.
+  virtual void replay(Payload payload, std::span<const BufferId> bindings) = 0;
+  virtual void copy(BufferId from, BufferId to, Bytes bytes) = 0;
+  virtual bool flush() = 0;
+
+  // The record behind a payload is needed no longer.
+  virtual void release_payload(Payload payload) = 0;
+  // A pinned buffer of the caller's (adopted, not allocated) is needed no longer: its range may be used
+  // again.
+  virtual void release_adopted(BufferId buffer) = 0;
+};
+
+}  // namespace refrain::engine

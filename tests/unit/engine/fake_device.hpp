@@ -1,0 +1,182 @@
+// A device for tests. The contents of a page are one hash; an op's outputs are hashes of its inputs, so that
+// a wrong, stale or missing input shows in everything that follows. It must never be kinder than a real
+// device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace refrain::engine::test {
+
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9e3779b97f4a7c15ull + (a << 6) + (a >> 2);
+  a *= 0xff51afd7ed558ccdull;
+  return a ^ (a >> 33);
+}
+
+struct FakeUse {
+  bool input = false;   // the result depends on what was there
+  bool output = false;  // it is overwritten
+};
+
+struct FakeOp {
+  std::uint64_t seed = 0;
+  std::vector<FakeUse> uses;
+};
+
+class FakeDevice final : public Device {
+ public:
+  explicit FakeDevice(Bytes cap_bytes) : cap_bytes_(cap_bytes) {}
+
+  Payload record(FakeOp op) {
+    ops_.emplace(++last_payload_, std::move(op));
+    return last_payload_;
+  }
+  // As the program itself would run it.
+  void run(Payload payload, std::span<const BufferId> buffers) {
+    ASSERT_TRUE(queue_.empty()) << "the program's op overtakes replays";
+    execute(ops_.at(payload), buffers);
+  }
+  std::uint64_t& contents(BufferId buffer) {
+    const auto adopted = adopted_.find(buffer.index);
+    if (adopted != adopted_.end()) return adopted->second;
+    const auto it = mapped_.find(buffer.index);
+    EXPECT_TRUE(it != mapped_.end()) << "buffer " << buffer.index << " is not mapped";
+    static std::uint64_t nothing = 0;
+    return it == mapped_.end() ? nothing : pages_.at(it->second.index).contents;
+  }
+  void adopt(BufferId buffer) { adopted_[buffer.index] = 0xdead; }
+  std::size_t payloads() const { return ops_.size(); }
+  Bytes physical_bytes() const { return physical_bytes_; }
+  Bytes peak_physical_bytes = 0;
+  int fail_next_flushes = 0;
+  Bytes driver_limit_bytes = ~Bytes{0};
+  std::uint64_t driver_calls = 0;
+
+  bool reserve(BufferId buffer, Bytes bytes) override {
+    reserved_[buffer.index] = bytes;
+    return true;
+  }
+  std::optional<PagesId> create_pages(Bytes bytes) override {
+    ++driver_calls;
+    if (physical_bytes_ + bytes > driver_limit_bytes) return std::nullopt;
+    const PagesId id{next_pages_++};
+    pages_[id.index] = {bytes, mix(0xbad, next_pages_)};
+    physical_bytes_ += bytes;
+    peak_physical_bytes = std::max(peak_physical_bytes, physical_bytes_);
+    EXPECT_LE(physical_bytes_, cap_bytes_) << "the cap is exceeded";
+    return id;
+  }
+  void destroy_pages(PagesId pages) override {
+    ++driver_calls;
+    for (const auto& [buffer, mapped] : mapped_) EXPECT_FALSE(mapped == pages) << "destroyed while mapped";
+    physical_bytes_ -= pages_.at(pages.index).bytes;
+    pages_.erase(pages.index);
+  }
+  bool map(BufferId buffer, PagesId pages) override {
+    ++driver_calls;
+    EXPECT_FALSE(mapped_.contains(buffer.index));
+    EXPECT_EQ(reserved_.at(buffer.index), pages_.at(pages.index).bytes);
+    for (const auto& [other, mapped] : mapped_) EXPECT_FALSE(mapped == pages) << "mapped twice";
+    mapped_[buffer.index] = pages;
+    return true;
+  }
+  void unmap(BufferId buffer) override {
+    ++driver_calls;
+    for (const Queued& queued : queue_) {
+      if (std::find(queued.buffers.begin(), queued.buffers.end(), buffer) != queued.buffers.end()) {
+        drain();
+        break;
+      }
+    }
+    EXPECT_EQ(mapped_.erase(buffer.index), 1u) << "unmapped twice";
+  }
+  void replay(Payload payload, std::span<const BufferId> bindings) override {
+    queue_.push_back({payload, {bindings.begin(), bindings.end()}});
+  }
+  void copy(BufferId from, BufferId to, Bytes) override { queue_.push_back({0, {from, to}}); }
+  bool flush() override {
+    if (fail_next_flushes > 0) {
+      --fail_next_flushes;
+      // What was queued may have run in part: its targets hold anything.
+      for (const Queued& queued : queue_) {
+        for (const BufferId buffer : queued.buffers) touched_by_failure.push_back(buffer);
+      }
+      queue_.clear();
+      return false;
+    }
+    drain();
+    return true;
+  }
+  void release_payload(Payload payload) override { EXPECT_EQ(ops_.erase(payload), 1u); }
+  void release_adopted(BufferId buffer) override { EXPECT_EQ(adopted_.erase(buffer.index), 1u); }
+
+  std::vector<BufferId> touched_by_failure;
+
+ private:
+  struct Queued {
+    Payload payload;  // 0: a copy
+    std::vector<BufferId> buffers;
+  };
+  struct Pages {
+    Bytes bytes;
+    std::uint64_t contents;
+  };
+
+  void drain() {
+    for (const Queued& queued : queue_) {
+      if (queued.payload == 0) {
+        contents(queued.buffers[1]) = contents(queued.buffers[0]);
+      } else {
+        execute(ops_.at(queued.payload), queued.buffers);
+      }
+    }
+    queue_.clear();
+  }
+  void execute(const FakeOp& op, std::span<const BufferId> buffers) {
+    std::uint64_t hash = op.seed;
+    for (std::size_t i = 0; i < op.uses.size(); ++i) {
+      const std::uint64_t there = contents(buffers[i]);
+      if (op.uses[i].input) hash = mix(hash, there);
+    }
+    for (std::size_t i = 0; i < op.uses.size(); ++i) {
+      if (op.uses[i].output) contents(buffers[i]) = mix(hash, i + 1);
+    }
+  }
+
+  Bytes cap_bytes_;
+  Bytes physical_bytes_ = 0;
+  std::unordered_map<Payload, FakeOp> ops_;
+  Payload last_payload_ = 0;
+  std::uint32_t next_pages_ = 0;
+  std::unordered_map<std::uint32_t, Bytes> reserved_;
+  std::map<std::uint32_t, Pages> pages_;
+  std::map<std::uint32_t, PagesId> mapped_;
+  std::map<std::uint32_t, std::uint64_t> adopted_;
+  std::vector<Queued> queue_;
+};
+
+class CountingObserver final : public Observer {
+ public:
+  void on_evict(const Eviction& eviction) override {
+    ++evictions;
+    last_eviction = eviction;
+  }
+  void on_rematerialise(const Rematerialisation&) override { ++rematerialisations; }
+  void on_out_of_memory(const OutOfMemory& report) override {
+    ++out_of_memory;
+    last_out_of_memory = report;
+  }
+  int evictions = 0;
+  int rematerialisations = 0;
+  int out_of_memory = 0;
+  Eviction last_eviction{};
+  OutOfMemory last_out_of_memory{};
+};
+
+}  // namespace refrain::engine::test

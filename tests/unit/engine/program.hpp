@@ -1,0 +1,128 @@
+// A program of a fake device beside a reference that has all the memory in the world: the same calls go to
+// both, and everything that is read must be the same. Used by the hand-written tests and by the random ones.
+#pragma once
+
+#include "fake_device.hpp"
+
+namespace refrain::engine::test {
+
+inline constexpr Bytes kPage = 4096;
+
+class Program {
+ public:
+  explicit Program(Bytes cap_bytes, std::size_t max_ops = 1 << 20)
+      : device(cap_bytes),
+        engine(device, observer, {.cap_bytes = cap_bytes, .granularity_bytes = kPage, .max_ops = max_ops}) {
+    for (std::uint32_t i = 0; i < 8; ++i) engine.set_cost_ns(i, 1000.0 * (i + 1));
+  }
+
+  BufferId allocate(Bytes pages) {
+    const BufferId buffer = engine.allocate(pages * kPage);
+    if (!buffer) return buffer;
+    EXPECT_TRUE(reference.emplace(buffer.index, Contents{}).second) << "a buffer was handed out twice";
+    return buffer;
+  }
+  BufferId adopt() {
+    const BufferId buffer = engine.adopt(64);
+    device.adopt(buffer);
+    reference.emplace(buffer.index, Contents{});
+    return buffer;
+  }
+  void free(BufferId buffer) {
+    reference.erase(buffer.index);
+    engine.free(buffer);
+    check();
+  }
+
+  struct Use {
+    BufferId buffer;
+    bool read = false;
+    bool written = false;
+    bool whole = false;    // known to the engine
+    bool partial = false;  // the result depends on the old contents although the kernel does not read them
+  };
+  static Use in(BufferId b) { return {.buffer = b, .read = true}; }
+  static Use out(BufferId b) { return {.buffer = b, .written = true}; }
+  static Use whole(BufferId b) { return {.buffer = b, .written = true, .whole = true}; }
+  static Use inout(BufferId b) { return {.buffer = b, .read = true, .written = true}; }
+
+  Status op(std::span<const Use> uses, bool replayable = true, std::uint32_t cost_class = 0) {
+    std::vector<BufferUse> engine_uses;
+    std::vector<BufferId> buffers;
+    FakeOp fake;
+    fake.seed = mix(next_seed_++, 0x5eed);
+    for (const Use& use : uses) {
+      engine_uses.push_back({use.buffer, use.read, use.written, use.whole});
+      buffers.push_back(use.buffer);
+      const bool defined = reference.at(use.buffer.index).defined;
+      fake.uses.push_back({defined && (use.read || (use.partial && !use.whole)), use.written});
+    }
+    const Status status = engine.prepare(engine_uses);
+    check();
+    if (status != Status::kOk) return status;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const Contents& expected = reference.at(uses[i].buffer.index);
+      const std::uint64_t actual = device.contents(uses[i].buffer);
+      if (fake.uses[i].input) {
+        EXPECT_EQ(actual, expected.hash) << "op reads wrong bytes in buffer " << uses[i].buffer.index;
+      }
+    }
+    run_on_reference(fake, buffers);
+    const Payload payload = device.record(fake);
+    device.run(payload, buffers);
+    if (!engine.commit(engine_uses, replayable, cost_class, payload)) device.release_payload(payload);
+    check();
+    return status;
+  }
+  Status op(std::initializer_list<Use> uses, bool replayable = true, std::uint32_t cost_class = 0) {
+    return op(std::span<const Use>(uses.begin(), uses.size()), replayable, cost_class);
+  }
+  // A copy from the host: a leaf.
+  Status upload(BufferId buffer) { return op({whole(buffer)}, false); }
+  // A copy to the host; false: out of memory.
+  bool download(BufferId buffer) { return op({in(buffer)}, false) == Status::kOk; }
+
+  bool barrier() {
+    const Status status = engine.prepare_barrier();
+    check();
+    if (status != Status::kOk) return false;
+    for (auto& [index, contents] : reference) {
+      if (contents.defined) {
+        EXPECT_EQ(device.contents({index}), contents.hash) << "barrier sees wrong bytes";
+      }
+      contents.hash = device.contents({index}) = mix(next_seed_++, index);
+      contents.defined = true;
+    }
+    engine.commit_barrier();
+    check();
+    return true;
+  }
+
+  void check() {
+    const char* wrong = engine.check_invariants();
+    ASSERT_EQ(wrong, nullptr) << wrong;
+  }
+
+  struct Contents {
+    bool defined = false;
+    std::uint64_t hash = 0;
+  };
+  FakeDevice device;
+  CountingObserver observer;
+  Engine engine;
+  std::map<std::uint32_t, Contents> reference;
+
+ private:
+  void run_on_reference(const FakeOp& op, std::span<const BufferId> buffers) {
+    std::uint64_t hash = op.seed;
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (op.uses[i].input) hash = mix(hash, reference.at(buffers[i].index).hash);
+    }
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+      if (op.uses[i].output) reference.at(buffers[i].index) = {true, mix(hash, i + 1)};
+    }
+  }
+  std::uint64_t next_seed_ = 1;
+};
+
+}  // namespace refrain::engine::test

@@ -1,0 +1,182 @@
+// Parsing of option values, one parser a type. Must not read the environment by itself or print.
+#include "options/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "refrain/bytes.hpp"
+
+namespace refrain::options {
+namespace {
+
+constexpr Description kDescriptions[] = {
+#define OPTION(type, member, environment, flag, default_text, help) \
+  {#member, environment, flag, default_text, help, #type},
+#include "options/options.def"
+#undef OPTION
+};
+
+std::optional<Switch> parse_switch(std::string_view text) {
+  for (const std::string_view yes : {"1", "true", "yes", "on"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"0", "false", "no", "off"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<Level> parse_level(std::string_view text) {
+  if (text.size() == 1 && text[0] >= '0' && text[0] <= '3') return text[0] - '0';
+  return std::nullopt;
+}
+
+std::optional<Policy> parse_policy(std::string_view text) {
+  return text == "dtr" ? std::optional(Policy::kDtr) : std::nullopt;
+}
+
+std::optional<LogLevel> parse_log_level(std::string_view text) {
+  return text == "evict" ? std::optional(LogLevel::kEvict) : std::nullopt;
+}
+
+// One overload a type, so that the table below needs no list of its own.
+bool parse_into(Limit& out, std::string_view text) {
+  const auto value = parse_limit(text);
+  if (value) out = *value;
+  return value.has_value();
+}
+bool parse_into(Text& out, std::string_view text) {
+  out = text;
+  return true;
+}
+template <class T, class Parser>
+bool take(T& out, std::string_view text, Parser parser) {
+  const auto value = parser(text);
+  if (value) out = *value;
+  return value.has_value();
+}
+bool parse_into(Switch& out, std::string_view text) {
+  return take(out, text, parse_switch);
+}
+bool parse_into(Level& out, std::string_view text) {
+  return take(out, text, parse_level);
+}
+bool parse_into(Policy& out, std::string_view text) {
+  return take(out, text, parse_policy);
+}
+bool parse_into(LogLevel& out, std::string_view text) {
+  return take(out, text, parse_log_level);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view name_of(Source source) {
+  switch (source) {
+    case Source::kDefault: return "default";
+    case Source::kEnvironment: return "environment";
+    case Source::kFlag: return "flag";
+  }
+  return "";
+}
+
+std::span<const Description> descriptions() {
+  return kDescriptions;
+}
+
+std::optional<Limit> parse_limit(std::string_view text) {
+  if (text == "off") return Limit{};
+  if (text.ends_with('%')) {
+    double percent = 0;
+    const char* end = text.data() + text.size() - 1;
+    const auto [rest, error] = std::from_chars(text.data(), end, percent);
+    if (error != std::errc{} || rest != end || !(percent > 0) || percent > 100) return std::nullopt;
+    return Limit{.kind = Limit::Kind::kPercent, .bytes = 0, .percent = percent};
+  }
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) return std::nullopt;
+  return Limit{.kind = Limit::Kind::kBytes, .bytes = *bytes, .percent = 0};
+}
+
+std::string_view forms_of(std::string_view type) {
+  if (type == "Limit") return "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
+  if (type == "Switch") return "on, off, 1, 0, true, false, yes, no";
+  if (type == "Level") return "0, 1, 2, 3";
+  if (type == "Policy") return "dtr";
+  if (type == "LogLevel") return "evict";
+  return "text";
+}
+
+std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
+                std::string_view called) {
+#define OPTION(type, member, environment_name, flag, default_text, help)      \
+  if (environment == environment_name) {                                      \
+    Setting<type> setting;                                                    \
+    if (!parse_into(setting.value, text)) {                                   \
+      return std::string(called) + "=" + std::string(text) +                  \
+             " is not understood; accepted: " + std::string(forms_of(#type)); \
+    }                                                                         \
+    setting.text = text;                                                      \
+    setting.source = source;                                                  \
+    options.member = setting;                                                 \
+    return {};                                                                \
+  }
+#include "options/options.def"
+#undef OPTION
+  return "unknown option " + std::string(called);
+}
+
+FromEnvironment from_environment(const char* const* environment) {
+  FromEnvironment result;
+  std::vector<std::string_view> known;
+  for (const Description& row : kDescriptions) {
+    set(result.options, row.environment, row.default_text, Source::kDefault, row.environment);
+    known.push_back(row.environment);
+  }
+  for (; environment && *environment; ++environment) {
+    const std::string_view entry(*environment);
+    const std::size_t equals = entry.find('=');
+    if (!entry.starts_with("REFRAIN_") || equals == std::string_view::npos) continue;
+    const std::string_view name = entry.substr(0, equals);
+    const std::string_view text = entry.substr(equals + 1);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      const std::string_view guess = nearest(name, known);
+      result.errors.push_back("unknown variable " + std::string(name) +
+                              (guess.empty() ? "" : "; did you mean " + std::string(guess) + "?"));
+    } else if (!text.empty()) {
+      std::string error = set(result.options, name, text, Source::kEnvironment, name);
+      if (!error.empty()) result.errors.push_back(std::move(error));
+    }
+  }
+  return result;
+}
+
+std::string_view nearest(std::string_view name, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_distance = 4;  // more than three letters off is no misspelling
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace refrain::options

@@ -1,0 +1,67 @@
+// The options of the runtime and of `refrain run`, expanded from options.def. Parsing only: it reads no file
+// and prints nothing; what is wrong comes back as sentences.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace refrain::options {
+
+struct Limit {
+  enum class Kind { kOff, kBytes, kPercent } kind = Kind::kOff;
+  std::uint64_t bytes = 0;
+  double percent = 0;  // of the device's memory
+};
+using Text = std::string;
+using Switch = bool;
+using Level = int;
+enum class Policy { kDtr };
+enum class LogLevel { kEvict };
+
+enum class Source { kDefault, kEnvironment, kFlag };
+std::string_view name_of(Source source);
+
+template <class T>
+struct Setting {
+  T value{};
+  std::string text;  // as it was given
+  Source source = Source::kDefault;
+};
+
+struct Options {
+#define OPTION(type, member, environment, flag, default_text, help) Setting<type> member;
+#include "options/options.def"
+#undef OPTION
+};
+
+// One row of options.def, for help texts and docs.
+struct Description {
+  std::string_view member, environment, flag, default_text, help, type;
+};
+std::span<const Description> descriptions();
+
+// nullopt: not one of the accepted forms, which `forms_of` names.
+std::optional<Limit> parse_limit(std::string_view text);
+std::string_view forms_of(std::string_view type);
+
+// Sets one option by its environment name. Returns the sentence that says what is wrong, or an empty string.
+// called: how the user named it ("REFRAIN_LIMIT" or "--limit").
+std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
+                std::string_view called);
+
+// All REFRAIN_* variables of an environment (as in `environ`). Empty means unset. Unknown ones are errors,
+// with a suggestion. The options hold defaults where nothing, or something wrong, was given.
+struct FromEnvironment {
+  Options options;
+  std::vector<std::string> errors;
+};
+FromEnvironment from_environment(const char* const* environment);
+
+// The known name that is nearest to a misspelt one, or an empty string.
+std::string_view nearest(std::string_view name, std::span<const std::string_view> known);
+
+}  // namespace refrain::options

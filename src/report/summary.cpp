@@ -1,0 +1,125 @@
+// Words and numbers of the summary. Must not compute anything that the log does not say.
+#include "report/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "refrain/bytes.hpp"
+#include "trace/reader.hpp"
+
+namespace refrain::report {
+namespace {
+
+std::string seconds(std::uint64_t ns) {
+  const double s = static_cast<double>(ns) / 1e9;
+  if (s < 0.001) return fmt::format("{:.0f} us", s * 1e6);
+  if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
+  if (s < 60) return fmt::format("{:.1f} s", s);
+  return fmt::format("{:.0f} m {:.0f} s", s / 60 - 0.5 < 0 ? 0 : static_cast<double>(ns / 60'000'000'000u),
+                     s - 60.0 * static_cast<double>(ns / 60'000'000'000u));
+}
+
+std::string headline(const Summary& s) {
+  const event::End& t = s.totals;
+  const std::string wanted = format_bytes(t.wanted_bytes);
+  const std::string word = verdict(s);
+  if (word == "idle") return "idle - loaded, but no CUDA call was seen";
+  if (word == "killed") return "killed - the log ends early (killed?); totals are added up from its events";
+  if (word == "oom") {
+    return fmt::format("oom - {} request{} refused; the program wanted {} at peak, limit {}", t.oom,
+                       t.oom == 1 ? " was" : "s were", wanted, format_bytes(t.limit_bytes));
+  }
+  const std::string inside = t.limit_bytes == 0
+                                 ? fmt::format("no limit, held {} at peak", format_bytes(t.peak_bytes))
+                                 : fmt::format("ran inside {}", format_bytes(t.limit_bytes));
+  return fmt::format("{} - program wanted {} at peak, {}", word, wanted, inside);
+}
+
+void add(event::End& totals, const trace::Event& event) {
+  if (const auto* evict = std::get_if<event::Evict>(&event)) {
+    ++totals.evictions;
+    totals.evicted_bytes += evict->bytes;
+  } else if (std::get_if<event::Rematerialise>(&event)) {
+    ++totals.rematerialisations;
+  } else if (const auto* oom = std::get_if<event::Oom>(&event)) {
+    ++totals.oom;
+    totals.limit_bytes = oom->limit_bytes;
+    totals.peak_bytes = std::max(totals.peak_bytes, oom->used_bytes);
+  }
+}
+
+}  // namespace
+
+Summary from_totals(const event::End& totals, std::string log_path, std::uint64_t t_ns) {
+  return {.totals = totals, .ended = true, .log_path = std::move(log_path), .t_ns = t_ns};
+}
+
+Summary from_log(std::istream& in, std::string log_path) {
+  trace::Reader reader(in);
+  Summary summary;
+  summary.log_path = std::move(log_path);
+  summary.ended = false;
+  while (const auto line = reader.next()) {
+    summary.t_ns = line->t_ns;
+    if (const auto* end = std::get_if<event::End>(&line->event)) {
+      summary.totals = *end;
+      summary.ended = true;
+    } else {
+      ++summary.totals.events;
+      add(summary.totals, line->event);
+    }
+  }
+  return summary;
+}
+
+std::string verdict(const Summary& s) {
+  if (!s.ended) return "killed";
+  if (s.totals.oom > 0) return "oom";
+  if (s.totals.lookups == 0) return "idle";
+  if (s.totals.unmanaged_bytes > 0) return "partial";
+  return "ok";
+}
+
+std::string to_text(const Summary& s) {
+  const event::End& t = s.totals;
+  std::string text = "refrain: " + headline(s) + "\n";
+  const auto row = [&](std::string_view name, const std::string& value, const std::string& more) {
+    text += fmt::format("      {:<20} {:>11}   {}\n", name, value, more);
+  };
+  if (t.wanted_bytes >= t.peak_bytes && t.peak_bytes > 0) {
+    row("live at peak", format_bytes(t.wanted_bytes), "");
+    row("- not held then", format_bytes(t.wanted_bytes - t.peak_bytes),
+        fmt::format("{} evictions, {} in all", t.evictions, format_bytes(t.evicted_bytes)));
+    row("= on the GPU at most", format_bytes(t.peak_bytes),
+        t.limit_bytes == 0 ? "no limit" : "limit " + format_bytes(t.limit_bytes));
+  } else {
+    row("evicted", format_bytes(t.evicted_bytes), fmt::format("{} evictions", t.evictions));
+  }
+  if (t.rematerialisations > 0) {
+    const std::uint64_t all_ns = t.program_ns + t.replayed_ns;
+    const double share =
+        all_ns == 0 ? 0 : 100.0 * static_cast<double>(t.replayed_ns) / static_cast<double>(all_ns);
+    row("time lost", seconds(t.replayed_ns),
+        fmt::format("{:.1f} % of device time; {} values, {} ops", share, t.rematerialisations,
+                    t.replayed_ops));
+  }
+  if (t.unreplayable > 0) {
+    row("not replayable", fmt::format("{}", t.unreplayable),
+        fmt::format("of {} kernel launches", t.launches));
+  }
+  if (t.barriers > 0)
+    row("not followed", fmt::format("{}", t.barriers), "calls; all was made resident before each");
+  if (t.unmanaged_bytes > 0)
+    row("not managed", format_bytes(t.unmanaged_bytes), "other device memory of the program");
+  if (!s.log_path.empty()) text += fmt::format("      next: refrain report {}\n", s.log_path);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Summary& s) {
+  nlohmann::ordered_json out = {{"verdict", verdict(s)}, {"ended", s.ended}, {"t_ns", s.t_ns}};
+  event::visit(s.totals, [&](std::string_view name, const auto& field) { out[std::string(name)] = field; });
+  return out;
+}
+
+}  // namespace refrain::report

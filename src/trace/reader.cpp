@@ -1,0 +1,77 @@
+// Log lines in. Must not trust them: any file may be given to it.
+#include "trace/reader.hpp"
+
+namespace refrain::trace {
+namespace {
+
+template <class T>
+T event_from(const nlohmann::ordered_json& object) {
+  T event;
+  event::visit(event, [&](std::string_view name, auto& field) {
+    const auto it = object.find(std::string(name));
+    if (it != object.end()) field = it->template get<std::remove_reference_t<decltype(field)>>();
+  });
+  return event;
+}
+
+std::optional<Event> parse_event(const nlohmann::ordered_json& object, const std::string& kind) {
+#define BEGIN_EVENT(Type, kind_name) \
+  if (kind == event::Type::kKind) return event_from<event::Type>(object);
+#define FIELD(type, name, meaning)
+#define END_EVENT(Type)
+#include "refrain/events.def"
+#undef BEGIN_EVENT
+#undef FIELD
+#undef END_EVENT
+  return std::nullopt;
+}
+
+// The object's kind; empty where there is none, or it is no text.
+std::string kind_of(const nlohmann::ordered_json& object) {
+  const auto it = object.find("kind");
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+Reader::Reader(std::istream& in) : in_(in) {
+  if (!next_object(header_) || kind_of(header_) != "header" || !header_.contains("schema")) {
+    throw Error("not a log of refrain: the first line is no header");
+  }
+  const auto& schema = header_["schema"];
+  if (!schema.is_number_integer() || schema.get<int>() > event::kSchema) {
+    throw Error("log schema " + schema.dump() + " is newer than this program, which reads up to " +
+                std::to_string(event::kSchema));
+  }
+}
+
+bool Reader::next_object(nlohmann::ordered_json& out) {
+  std::string text;
+  if (!std::getline(in_, text)) return false;
+  ++line_number_;
+  const bool last = in_.eof();  // no newline after it: the write was cut
+  out = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (out.is_object()) return true;
+  if (last) {
+    cut_off_ = true;
+    return false;
+  }
+  throw Error("line " + std::to_string(line_number_) + " of the log is damaged");
+}
+
+std::optional<Line> Reader::next() {
+  nlohmann::ordered_json object;
+  while (next_object(object)) {
+    try {
+      std::optional<Event> event = parse_event(object, kind_of(object));
+      if (event)
+        return Line{object.value("seq", std::uint64_t{0}), object.value("t_ns", std::uint64_t{0}),
+                    std::move(*event)};
+    } catch (const nlohmann::json::exception&) {
+      throw Error("line " + std::to_string(line_number_) + " of the log has a field of the wrong type");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace refrain::trace

@@ -1,0 +1,114 @@
+// Log lines out. Must not buffer: what is buffered is lost when the program is killed.
+#include "trace/writer.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace refrain::trace {
+namespace {
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::string rank() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return "0";
+}
+
+std::string host() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string time_of_day() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%H%M%S", &parts);
+  return text;
+}
+
+}  // namespace
+
+std::string expand_path(const std::string& path, const std::string& program) {
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%' || i + 1 == path.size()) {
+      out += path[i];
+      continue;
+    }
+    switch (path[++i]) {
+      case 'e': out += program; break;
+      case 'p': out += std::to_string(getpid()); break;
+      case 'h': out += host(); break;
+      case 't': out += time_of_day(); break;
+      case 'r': out += rank(); break;
+      case '%': out += '%'; break;
+      default: out.append("%").append(1, path[i]);
+    }
+  }
+  return out;
+}
+
+Writer::~Writer() {
+  if (file_ >= 0) ::close(file_);
+}
+
+std::string Writer::open(const std::string& path, bool overwrite) {
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
+  file_ = ::open(path.c_str(), flags, 0644);
+  if (file_ < 0) {
+    if (errno == EEXIST)
+      return "log " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
+    return "log " + path + " cannot be written: " + std::strerror(errno);
+  }
+  path_ = path;
+  start_ns_ = monotonic_ns();
+  return {};
+}
+
+void Writer::write_header(nlohmann::ordered_json fields) {
+  nlohmann::ordered_json line = {{"kind", "header"}, {"schema", event::kSchema}};
+  line.update(fields);
+  write_line(line);
+}
+
+void Writer::end(event::End event) {
+  if (file_ < 0) return;
+  event.events = events_;
+  event.dropped = dropped_;
+  write(event);
+  ::close(file_);
+  file_ = -1;
+}
+
+std::uint64_t Writer::elapsed_ns() const noexcept {
+  return monotonic_ns() - start_ns_;
+}
+
+void Writer::write_line(const nlohmann::ordered_json& line) {
+  if (file_ < 0) return;
+  // Bytes that are no UTF-8 (an argument of the program, say) are replaced, not thrown at the program.
+  std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text += '\n';
+  ssize_t written = -1;
+  do {
+    written = ::write(file_, text.data(), text.size());
+  } while (written < 0 && errno == EINTR);
+  if (written != static_cast<ssize_t>(text.size())) ++dropped_;
+}
+
+}  // namespace refrain::trace

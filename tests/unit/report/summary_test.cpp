@@ -1,0 +1,89 @@
+// The account of a run: verdicts, parts that add up, and the same numbers from a log as at exit.
+#include "report/summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "trace/reader.hpp"
+
+namespace refrain::report {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+event::End good_end() {
+  event::End end;
+  end.lookups = 400;
+  end.hooks = 70;
+  end.evictions = 10;
+  end.evicted_bytes = 30 * kMiB;
+  end.rematerialisations = 8;
+  end.replayed_ops = 12;
+  end.replayed_ns = 100;
+  end.program_ns = 900;
+  end.wanted_bytes = 12 * kMiB;
+  end.peak_bytes = 8 * kMiB;
+  end.limit_bytes = 8 * kMiB;
+  return end;
+}
+
+TEST(Summary, VerdictComesFirst) {
+  Summary s = from_totals(good_end(), "", 0);
+  EXPECT_EQ(verdict(s), "ok");
+  EXPECT_TRUE(to_text(s).starts_with("refrain: ok - program wanted 12.0 MiB at peak, ran inside 8.0 MiB\n"));
+  s.totals.unmanaged_bytes = 1;
+  EXPECT_EQ(verdict(s), "partial");
+  s.totals.lookups = 0;
+  EXPECT_EQ(verdict(s), "idle");
+  s.totals.oom = 1;
+  EXPECT_EQ(verdict(s), "oom");
+  s.ended = false;
+  EXPECT_EQ(verdict(s), "killed");
+}
+
+TEST(Summary, LedgerAddsUp) {
+  const std::string text = to_text(from_totals(good_end(), "run.jsonl", 0));
+  EXPECT_NE(text.find("live at peak            12.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("- not held then          4.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("= on the GPU at most     8.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("10.0 % of device time"), std::string::npos) << text;
+  EXPECT_NE(text.find("next: refrain report run.jsonl"), std::string::npos) << text;
+}
+
+TEST(Summary, FitsTheTerminal) {
+  event::End end = good_end();
+  end.barriers = end.unreplayable = end.launches = 123456789;
+  end.rematerialisations = end.replayed_ops = 123456789;
+  end.unmanaged_bytes = end.evicted_bytes = ~std::uint64_t{0} / 2;
+  std::istringstream lines(to_text(from_totals(end, "l", 0)));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_LE(count, 12);
+}
+
+TEST(Summary, LogWithoutEndIsAddedUp) {
+  std::istringstream in(
+      "{\"kind\":\"header\",\"schema\":1}\n"
+      "{\"seq\":0,\"t_ns\":5,\"kind\":\"evict\",\"bytes\":4096}\n"
+      "{\"seq\":1,\"t_ns\":6,\"kind\":\"evict\",\"bytes\":4096}\n"
+      "{\"seq\":2,\"t_ns\":9,\"kind\":\"rematerialise\",\"bytes\":4096}\n"
+      "{\"seq\":3,\"t_");
+  const Summary s = from_log(in, "");
+  EXPECT_FALSE(s.ended);
+  EXPECT_EQ(s.totals.evictions, 2u);
+  EXPECT_EQ(s.totals.evicted_bytes, 8192u);
+  EXPECT_EQ(s.totals.rematerialisations, 1u);
+  EXPECT_EQ(s.t_ns, 9u);
+  EXPECT_NE(to_text(s).find("ends early"), std::string::npos);
+}
+
+TEST(Summary, JsonHasTheNamesOfTheLog) {
+  const auto json = to_json(from_totals(good_end(), "", 17));
+  EXPECT_EQ(json["verdict"], "ok");
+  EXPECT_EQ(json["evictions"], 10);
+  EXPECT_EQ(json["t_ns"], 17);
+}
+
+}  // namespace
+}  // namespace refrain::report

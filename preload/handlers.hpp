@@ -1,0 +1,31 @@
+// One handler per row of hooks.def: from a CUDA call to a call of the runtime, or straight to the driver.
+// Nothing is decided here.
+#pragma once
+
+#include "preload/interpose.hpp"
+#include "preload/session.hpp"
+
+namespace refrain::preload {
+
+// The real function behind a hook, called with exactly these types.
+template <Hook H, class... Args>
+CUresult real(Args... args) {
+  void* const function = real_function(H);
+  if (!function) return CUDA_ERROR_NOT_SUPPORTED;
+  return reinterpret_cast<CUresult (*)(Args...)>(function)(args...);
+}
+
+// The names that end in _ptsz or _ptds mean the calling thread's default stream where no stream is given.
+template <Hook H>
+CUstream resolve(CUstream stream) {
+  static const bool per_thread = name_of(H).ends_with("_ptsz") || name_of(H).ends_with("_ptds");
+  if (stream) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+inline cuda::Runtime* runtime() {
+  Session& session = Session::instance();
+  return session.managing() ? &session.runtime() : nullptr;
+}
+
+}  // namespace refrain::preload

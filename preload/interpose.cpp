@@ -1,0 +1,146 @@
+// Look-ups. Runs before main and inside the dynamic linker's callers: no lock but its own, no output.
+#include "preload/interpose.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "preload/session.hpp"
+
+extern "C" {
+// Written once, with the same value by whoever comes first; read by dlsym.S.
+__attribute__((visibility("hidden"))) void* refrain_real_dlsym = nullptr;
+extern __attribute__((visibility("hidden"))) void* const refrain_hook_stubs[];
+extern __attribute__((visibility("hidden"))) void* const refrain_barrier_stubs[];
+
+__attribute__((visibility("hidden"))) void* refrain_find_real_dlsym() {
+  // The newest version first: an older one may be a compatibility symbol that behaves differently.
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5"}) {
+    void* found = dlvsym(RTLD_NEXT, "dlsym", version);
+    if (found) {
+      __atomic_store_n(&refrain_real_dlsym, found, __ATOMIC_RELAXED);
+      return found;
+    }
+  }
+  return nullptr;
+}
+}
+
+namespace refrain::preload {
+namespace {
+
+constexpr std::size_t kHooks = static_cast<std::size_t>(Hook::kCount);
+constexpr std::size_t kBarriers = static_cast<std::size_t>(Barrier::kCount);
+
+constexpr std::array<const char*, kHooks> kHookNames = {
+#define HOOK(symbol, handler) #symbol,
+#include "preload/hooks.def"
+#undef HOOK
+};
+constexpr std::array<const char*, kBarriers> kBarrierNames = {
+#define BARRIER(symbol) #symbol,
+#include "preload/barriers.def"
+#undef BARRIER
+};
+
+struct Tables {
+  void* library = nullptr;
+  std::array<void*, kHooks> hooks{};
+  std::array<void*, kBarriers> barriers{};
+  struct Entry {
+    const void* real;
+    void* stub;
+  };
+  std::vector<Entry> stubs;  // sorted by real
+
+  Tables() {
+    // The program has opened it, or is about to: this only counts one more reference, which is never given
+    // back.
+    library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) return;
+    const auto find = real_dlsym();
+    for (std::size_t i = 0; i < kHooks; ++i)
+      add(hooks[i] = find(library, kHookNames[i]), refrain_hook_stubs[i]);
+    for (std::size_t i = 0; i < kBarriers; ++i) {
+      add(barriers[i] = find(library, kBarrierNames[i]), refrain_barrier_stubs[i]);
+    }
+    std::stable_sort(stubs.begin(), stubs.end(),
+                     [](const Entry& a, const Entry& b) { return a.real < b.real; });
+  }
+  void add(const void* real, void* stub) {
+    if (real) stubs.push_back({real, stub});
+  }
+};
+
+const Tables& tables() {
+  static const Tables* const instance = new Tables;  // never destroyed: hooks are called until the very end
+  return *instance;
+}
+
+bool is_in_driver(const void* address) {
+  Dl_info info{};
+  if (!dladdr(address, &info) || !info.dli_fname) return false;
+  const std::string_view path(info.dli_fname);
+  return path.substr(path.rfind('/') + 1).starts_with("libcuda.so");
+}
+
+}  // namespace
+
+std::string_view name_of(Hook hook) {
+  return kHookNames[static_cast<std::size_t>(hook)];
+}
+std::string_view name_of(Barrier barrier) {
+  return kBarrierNames[static_cast<std::size_t>(barrier)];
+}
+
+void* real_function(Hook hook) {
+  return tables().hooks[static_cast<std::size_t>(hook)];
+}
+void* real_function(Barrier barrier) {
+  return tables().barriers[static_cast<std::size_t>(barrier)];
+}
+
+void* driver_function(const char* exported_name) {
+  return tables().library ? real_dlsym()(tables().library, exported_name) : nullptr;
+}
+
+void* stub_for(const void* real) {
+  const auto& stubs = tables().stubs;
+  const auto it = std::lower_bound(stubs.begin(), stubs.end(), real,
+                                   [](const Tables::Entry& entry, const void* r) { return entry.real < r; });
+  return it != stubs.end() && it->real == real ? it->stub : nullptr;
+}
+
+void* (*real_dlsym())(void*, const char*) {
+  void* found = __atomic_load_n(&refrain_real_dlsym, __ATOMIC_RELAXED);
+  if (!found) found = refrain_find_real_dlsym();
+  return reinterpret_cast<void* (*)(void*, const char*)>(found);
+}
+
+}  // namespace refrain::preload
+
+namespace {
+struct Inside {
+  bool& flag;
+  ~Inside() { flag = false; }
+};
+}  // namespace
+
+// Names that begin with "cu": the driver's, but also those of cuBLAS, cuDNN and the runtime, which are not
+// ours.
+extern "C" __attribute__((visibility("hidden"))) void* refrain_dlsym(void* handle, const char* name) {
+  using namespace refrain::preload;
+  void* const found = real_dlsym()(handle, name);
+  // Opening the driver runs its constructors, which may look functions up themselves: those get the real
+  // ones.
+  static thread_local bool inside = false;
+  if (inside || !found || !is_in_driver(found)) return found;
+  inside = true;
+  const Inside guard{inside};
+  void* const stub = stub_for(found);
+  Session::instance().count_lookup(stub != nullptr, name);
+  return stub ? stub : found;
+}

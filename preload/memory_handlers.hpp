@@ -1,0 +1,184 @@
+// Allocation, and questions about memory.
+#pragma once
+
+#include <mutex>
+#include <unordered_map>
+
+#include "preload/handlers.hpp"
+
+namespace refrain::preload {
+
+// Device memory that the program got by ways that are not managed: sizes, so that the cap stays right when it
+// goes.
+class ExternalMemory {
+ public:
+  static ExternalMemory& instance() {
+    static ExternalMemory* const memory = new ExternalMemory;
+    return *memory;
+  }
+  void add(unsigned long long key, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_[key] = bytes;
+  }
+  // 0: not one of these.
+  std::size_t remove(unsigned long long key) {
+    const std::lock_guard lock(mutex_);
+    const auto it = bytes_.find(key);
+    if (it == bytes_.end()) return 0;
+    const std::size_t bytes = it->second;
+    bytes_.erase(it);
+    return bytes;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<unsigned long long, std::size_t> bytes_;
+};
+
+// Makes the real call with the bytes counted, and remembers them under the value that it returns in *out.
+template <class Out, class RealCall>
+CUresult count_external(Out* out, std::size_t bytes, RealCall&& real_call) {
+  cuda::Runtime* r = runtime();
+  if (!r) return real_call();
+  const CUresult result = r->external(bytes, real_call);
+  if (result == CUDA_SUCCESS && out) ExternalMemory::instance().add(*out, bytes);
+  return result;
+}
+
+template <class RealCall>
+CUresult release_external(unsigned long long key, RealCall&& real_call) {
+  const CUresult result = real_call();
+  cuda::Runtime* r = runtime();
+  if (result == CUDA_SUCCESS && r) {
+    const std::size_t bytes = ExternalMemory::instance().remove(key);
+    if (bytes > 0) r->external_freed(bytes);
+  }
+  return result;
+}
+
+template <Hook H>
+CUresult mem_alloc(CUdeviceptr* out, std::size_t bytes) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->allocate(out, bytes) : std::nullopt;
+  return result ? *result : real<H>(out, bytes);
+}
+
+template <Hook H>
+CUresult mem_alloc_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width, std::size_t height,
+                         unsigned element) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->allocate_pitch(out, pitch, width, height) : std::nullopt;
+  return result ? *result : real<H>(out, pitch, width, height, element);
+}
+
+template <Hook H>
+CUresult mem_free(CUdeviceptr address) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->free(address) : std::nullopt;
+  return result ? *result : release_external(address, [&] { return real<H>(address); });
+}
+
+// A captured allocation is a node of a graph, and the graph's own memory.
+template <Hook H>
+CUresult mem_alloc_async(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
+  cuda::Runtime* r = runtime();
+  if (r && r->is_capturing(resolve<H>(stream))) return real<H>(out, bytes, stream);
+  const auto result = r ? r->allocate(out, bytes) : std::nullopt;
+  return result ? *result : real<H>(out, bytes, stream);
+}
+
+template <Hook H>
+CUresult mem_alloc_from_pool(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
+  cuda::Runtime* r = runtime();
+  if (r && r->is_capturing(resolve<H>(stream))) return real<H>(out, bytes, pool, stream);
+  const auto result = r ? r->allocate(out, bytes) : std::nullopt;
+  return result ? *result : real<H>(out, bytes, pool, stream);
+}
+
+template <Hook H>
+CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->free(address) : std::nullopt;
+  return result ? *result : real<H>(address, stream);
+}
+
+template <Hook H>
+CUresult mem_alloc_managed(CUdeviceptr* out, std::size_t bytes, unsigned flags) {
+  return count_external(out, bytes, [&] { return real<H>(out, bytes, flags); });
+}
+
+template <Hook H>
+CUresult mem_create(CUmemGenericAllocationHandle* out, std::size_t bytes,
+                    const CUmemAllocationProp* properties, unsigned long long flags) {
+  const auto call = [&] { return real<H>(out, bytes, properties, flags); };
+  const bool on_device = properties && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  return on_device ? count_external(out, bytes, call) : call();
+}
+
+template <Hook H>
+CUresult mem_release(CUmemGenericAllocationHandle handle) {
+  return release_external(handle, [&] { return real<H>(handle); });
+}
+
+template <Hook H>
+CUresult mem_get_info(std::size_t* free_bytes, std::size_t* total_bytes) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->memory_info(free_bytes, total_bytes) : std::nullopt;
+  return result ? *result : real<H>(free_bytes, total_bytes);
+}
+
+template <Hook H>
+CUresult device_total_mem(std::size_t* bytes, CUdevice device) {
+  const CUresult result = real<H>(bytes, device);
+  cuda::Runtime* r = runtime();
+  if (result == CUDA_SUCCESS && bytes && r) *bytes = r->total_bytes(*bytes);
+  return result;
+}
+
+template <Hook H>
+CUresult mem_get_address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
+  cuda::Runtime* r = runtime();
+  const auto result = r ? r->address_range(base, bytes, address) : std::nullopt;
+  return result ? *result : real<H>(base, bytes, address);
+}
+
+// The driver knows an address only while something is mapped there; and it knows our pages, not the program's
+// allocation.
+template <Hook H>
+CUresult pointer_get_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
+  cuda::Runtime* r = runtime();
+  if (!r || !r->touch(address)) return real<H>(data, attribute, address);
+  const CUresult result = real<H>(data, attribute, address);
+  if (result == CUDA_SUCCESS) r->correct_attribute(attribute, data, address);
+  return result;
+}
+
+template <Hook H>
+CUresult pointer_get_attributes(unsigned count, CUpointer_attribute* attributes, void** data,
+                                CUdeviceptr address) {
+  cuda::Runtime* r = runtime();
+  const bool ours = r && r->touch(address);
+  const CUresult result = real<H>(count, attributes, data, address);
+  for (unsigned i = 0; ours && result == CUDA_SUCCESS && i < count; ++i) {
+    r->correct_attribute(attributes[i], data[i], address);
+  }
+  return result;
+}
+
+// These hand our pages to somebody else: they must stay where they are from then on.
+template <Hook H>
+CUresult mem_retain_allocation_handle(CUmemGenericAllocationHandle* handle, void* address) {
+  cuda::Runtime* r = runtime();
+  const CUresult pinned = r ? r->pin(reinterpret_cast<CUdeviceptr>(address)) : CUDA_SUCCESS;
+  return pinned == CUDA_SUCCESS ? real<H>(handle, address) : pinned;
+}
+
+template <Hook H>
+CUresult mem_get_handle_for_address_range(void* handle, CUdeviceptr address, std::size_t bytes,
+                                          CUmemRangeHandleType type, unsigned long long flags) {
+  cuda::Runtime* r = runtime();
+  const CUresult pinned = r ? r->pin(address) : CUDA_SUCCESS;
+  return pinned == CUDA_SUCCESS ? real<H>(handle, address, bytes, type, flags) : pinned;
+}
+
+}  // namespace refrain::preload

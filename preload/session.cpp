@@ -1,0 +1,218 @@
+// Start, log and end of a session. Must not write to standard output, which is the program's.
+#include "preload/session.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+#include "preload/interpose.hpp"
+#include "refrain/bytes.hpp"
+#include "report/summary.hpp"
+
+namespace refrain::preload {
+namespace {
+
+void write_to_stderr(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::uint64_t whole_ns(double ns) {
+  return ns > 0 ? static_cast<std::uint64_t>(ns) : 0;
+}
+
+}  // namespace
+
+Session& Session::instance() {
+  static Session* const session = new Session;  // never destroyed: hooks are called until the very end
+  return *session;
+}
+
+Session::Session() : process_(getpid()) {
+  options::FromEnvironment given = options::from_environment(environ);
+  options_ = std::move(given.options);
+  if (options_.disable.value) return;
+  for (const std::string& error : given.errors) say(0, "error: " + error);
+  if (!given.errors.empty()) {
+    refuses_ = options_.strict.value;
+    say(0, refuses_ ? "cuInit fails, because REFRAIN_STRICT is on"
+                    : "the program runs without refrain and without a limit");
+    return;
+  }
+  if (const char* missing = driver_.load([](const char* name) { return driver_function(name); })) {
+    say(0, fmt::format("error: this driver has no {}; the program runs without refrain and without a limit",
+                       missing));
+    return;
+  }
+  start_log();
+  runtime_ =
+      std::make_unique<cuda::Runtime>(driver_, *this, options_.limit.value, [this](const std::string& text) {
+        say(1, text);
+        log_.write(event::Note{.text = text});
+      });
+  announce();
+  managing_ = true;
+  // A forked child has neither our locks in a known state nor a usable context: it passes everything on.
+  pthread_atfork(nullptr, nullptr, [] { instance().managing_ = false; });
+  std::atexit([] { instance().finish(); });
+}
+
+void Session::start_log() {
+  if (options_.log.value.empty()) return;
+  const std::vector<std::string> arguments = command_line();
+  const std::string program =
+      arguments.empty() ? "program" : arguments[0].substr(arguments[0].rfind('/') + 1);
+  log_path_ = trace::expand_path(options_.log.value, program);
+  const std::string error = log_.open(log_path_, options_.force.value);
+  if (!error.empty()) {
+    say(0, "error: " + error + "; there is no log");
+    log_path_.clear();
+    return;
+  }
+  nlohmann::ordered_json values;
+#define OPTION(type, member, environment, flag, default_text, help) \
+  values[#member] = {{"value", options_.member.text}, {"from", options::name_of(options_.member.source)}};
+#include "options/options.def"
+#undef OPTION
+  int version = 0;
+  driver_.cuDriverGetVersion(&version);
+  log_.write_header({{"name_version", REFRAIN_VERSION},
+                     {"argv", arguments},
+                     {"pid", process_},
+                     {"host", host_name()},
+                     {"start", utc_now()},
+                     {"driver", version},
+                     {"options", values}});
+}
+
+void Session::announce() const {
+  const options::Limit& limit = options_.limit.value;
+  if (limit.kind == options::Limit::Kind::kOff && options_.verbose.value < 2) return;
+  std::string text =
+      "limit " + (limit.kind == options::Limit::Kind::kBytes     ? format_bytes(limit.bytes)
+                  : limit.kind == options::Limit::Kind::kPercent ? options_.limit.text + " of the device"
+                                                                 : std::string("off"));
+  text += ", policy " + options_.policy.text;
+  if (!log_path_.empty()) text += ", log " + log_path_;
+  say(1, text);
+#define OPTION(type, member, environment, flag, default_text, help)           \
+  say(2, fmt::format("  {} = \"{}\" ({})", environment, options_.member.text, \
+                     options::name_of(options_.member.source)));
+#include "options/options.def"
+#undef OPTION
+}
+
+void Session::say(int level, const std::string& text) const {
+  if (level <= options_.verbose.value) write_to_stderr("refrain: " + text + "\n");
+}
+
+void Session::count_lookup(bool hooked, const char* name) {
+  lookups_.fetch_add(1, std::memory_order_relaxed);
+  if (!hooked) return;
+  hooked_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.verbose.value >= 3) say(3, fmt::format("hooked {}", name));
+}
+
+event::End Session::totals() const {
+  event::End end;
+  end.lookups = lookups_;
+  end.hooks = hooked_;
+  end.exit = "normal";
+  const cuda::Counters& counters = runtime_->counters();
+  end.barriers = counters.barriers;
+  end.launches = counters.launches;
+  end.unreplayable = counters.unreplayable;
+  end.unmanaged_bytes = counters.unmanaged_peak_bytes;
+  if (const engine::Engine* engine = runtime_->engine()) {
+    const engine::Statistics& statistics = engine->statistics();
+    end.evictions = statistics.evictions;
+    end.evicted_bytes = statistics.evicted_bytes;
+    end.rematerialisations = statistics.rematerialisations;
+    end.replayed_ops = statistics.replayed_ops;
+    end.replayed_ns = whole_ns(statistics.replayed_cost_ns);
+    end.program_ns = whole_ns(statistics.program_cost_ns);
+    end.wanted_bytes = statistics.peak_wanted_bytes;
+    end.peak_bytes = engine->memory().peak_held_bytes();
+    end.limit_bytes = runtime_->cap_bytes() == engine::kNoCap ? 0 : runtime_->cap_bytes();
+    end.oom = statistics.out_of_memory;
+  }
+  return end;
+}
+
+void Session::finish() {
+  if (getpid() != process_) return;
+  ending_ = true;
+  const std::lock_guard lock(runtime_->mutex());
+  const event::End end = totals();
+  const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
+  log_.end(end);
+  if (options_.summary.value == "off") return;
+  const std::string text = report::to_text(report::from_totals(end, log_path_, t_ns));
+  if (options_.summary.value == "stderr") {
+    write_to_stderr(text);
+    return;
+  }
+  std::ofstream file(options_.summary.value);
+  file << text;
+  if (!file.flush()) say(0, "error: the summary cannot be written to " + options_.summary.value);
+}
+
+void Session::on_evict(const engine::Eviction& e) {
+  log_.write(event::Evict{.buffer = e.buffer.index,
+                          .bytes = e.bytes,
+                          .need_bytes = e.need_bytes,
+                          .free_bytes = e.free_bytes,
+                          .score = e.score,
+                          .runner_up_score = e.runner_up_score,
+                          .candidates = e.candidates,
+                          .idle_ns = whole_ns(e.idle_ns)});
+}
+
+void Session::on_rematerialise(const engine::Rematerialisation& r) {
+  log_.write(event::Rematerialise{
+      .buffer = r.buffer.index, .bytes = r.bytes, .ops = r.ops, .cost_ns = whole_ns(r.cost_ns)});
+}
+
+void Session::on_out_of_memory(const engine::OutOfMemory& report) {
+  log_.write(event::Oom{.asked_bytes = report.asked_bytes,
+                        .used_bytes = report.used_bytes,
+                        .limit_bytes = report.cap_bytes,
+                        .evictable_bytes = report.evictable_bytes,
+                        .pinned_bytes = report.pinned_bytes});
+  say(1, fmt::format("out of memory: asked {}, in use {}, limit {}, evictable {}, pinned {}",
+                     format_bytes(report.asked_bytes), format_bytes(report.used_bytes),
+                     format_bytes(report.cap_bytes), format_bytes(report.evictable_bytes),
+                     format_bytes(report.pinned_bytes)));
+}
+
+}  // namespace refrain::preload

@@ -1,0 +1,58 @@
+// The process: options, log, the runtime, and the summary when it ends. One object, made at the first look-up
+// of a driver function and never destroyed.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cuda/runtime.hpp"
+#include "options/options.hpp"
+#include "trace/writer.hpp"
+
+namespace refrain::preload {
+
+class Session final : private engine::Observer {
+ public:
+  static Session& instance();
+
+  // Whether calls are to be handled. Otherwise each goes to the driver as it is: disabled, a bad option, a
+  // driver that lacks what is needed, or a child after fork.
+  bool managing() const noexcept { return managing_.load(std::memory_order_relaxed); }
+  // A bad option, and the user wants that to be fatal.
+  bool refuses_to_start() const noexcept { return refuses_; }
+  // The process is on its way out: what is only done for a future is left undone.
+  bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
+
+  cuda::Runtime& runtime() noexcept { return *runtime_; }
+  const cuda::Driver& driver() const noexcept { return driver_; }
+  void count_lookup(bool hooked, const char* name);
+
+ private:
+  Session();
+  void start_log();
+  void announce() const;
+  void finish();
+  void say(int level, const std::string& text) const;
+  event::End totals() const;
+
+  // Called by the engine, under the runtime's lock.
+  void on_evict(const engine::Eviction& eviction) override;
+  void on_rematerialise(const engine::Rematerialisation& rematerialisation) override;
+  void on_out_of_memory(const engine::OutOfMemory& report) override;
+
+  options::Options options_;
+  cuda::Driver driver_;
+  std::unique_ptr<cuda::Runtime> runtime_;
+  trace::Writer log_;
+  std::string log_path_;
+  std::atomic<bool> managing_{false};
+  std::atomic<bool> ending_{false};
+  bool refuses_ = false;
+  std::atomic<std::uint64_t> lookups_{0};
+  std::atomic<std::uint64_t> hooked_{0};
+  int process_ = 0;
+};
+
+}  // namespace refrain::preload

@@ -1,0 +1,231 @@
+// Driver calls behind the engine's port. Must not wait for more than the engine's contract asks.
+#include "cuda/device.hpp"
+
+#include <algorithm>
+
+namespace refrain::cuda {
+
+using engine::BufferId;
+using engine::Bytes;
+using engine::PagesId;
+using engine::Payload;
+
+CudaDevice::CudaDevice(const Driver& driver, Streams& streams, const Place& place)
+    : driver_(driver),
+      streams_(streams),
+      replayer_(driver),
+      device_(place.device),
+      context_(place.context),
+      granularity_bytes_(place.granularity_bytes) {}
+
+void CudaDevice::adopt(BufferId buffer, CUdeviceptr base) {
+  if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
+  buffers_[buffer.index].base = base;
+}
+
+bool CudaDevice::reserve(BufferId buffer, Bytes bytes) {
+  if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
+  CUdeviceptr base = 0;
+  // One unit more than is ever mapped: a pointer just outside a buffer must not look like one into its
+  // neighbour.
+  const CUresult result = driver_.cuMemAddressReserve(&base, bytes + granularity_bytes_, 0, 0, 0);
+  note(result);
+  if (result != CUDA_SUCCESS) return false;
+  buffers_[buffer.index] = {.base = base, .bytes = bytes, .touches = {}};
+  return true;
+}
+
+std::optional<PagesId> CudaDevice::create_pages(Bytes bytes) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device_;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult result = driver_.cuMemCreate(&handle, bytes, &properties, 0);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) note(result);
+  if (result != CUDA_SUCCESS) return std::nullopt;
+  std::uint32_t index = 0;
+  if (free_pages_.empty()) {
+    index = static_cast<std::uint32_t>(pages_.size());
+    pages_.push_back(handle);
+    pages_bytes_.push_back(bytes);
+  } else {
+    index = free_pages_.back();
+    free_pages_.pop_back();
+    pages_[index] = handle;
+    pages_bytes_[index] = bytes;
+  }
+  return PagesId{index};
+}
+
+void CudaDevice::destroy_pages(PagesId pages) {
+  note(driver_.cuMemRelease(pages_[pages.index]));
+  free_pages_.push_back(pages.index);
+}
+
+bool CudaDevice::map(BufferId buffer, PagesId pages) {
+  const BufferState& b = buffers_[buffer.index];
+  CUresult result = driver_.cuMemMap(b.base, b.bytes, 0, pages_[pages.index], 0);
+  note(result);
+  if (result != CUDA_SUCCESS) return false;
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device_;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  result = driver_.cuMemSetAccess(b.base, b.bytes, &access, 1);
+  if (result == CUDA_ERROR_NOT_READY) {  // seen under load: the driver wants the device idle first
+    driver_.cuCtxSynchronize();
+    result = driver_.cuMemSetAccess(b.base, b.bytes, &access, 1);
+  }
+  note(result);
+  if (result == CUDA_SUCCESS) return true;
+  driver_.cuMemUnmap(b.base, b.bytes);
+  return false;
+}
+
+void CudaDevice::unmap(BufferId buffer) {
+  if (queued(buffer)) note(launch_queue());
+  if (unfollowed_work_) {
+    note(driver_.cuCtxSynchronize());
+    unfollowed_work_ = false;
+  }
+  BufferState& b = buffers_[buffer.index];
+  for (const Touch& touch : b.touches) note(streams_.wait_on_host(touch.stream, touch.work));
+  b.touches.clear();
+  CUresult result = driver_.cuMemUnmap(b.base, b.bytes);
+  if (result == CUDA_ERROR_NOT_READY) {
+    driver_.cuCtxSynchronize();
+    result = driver_.cuMemUnmap(b.base, b.bytes);
+  }
+  note(result);
+}
+
+RecordedOp& CudaDevice::new_record(Payload& payload) {
+  if (free_records_.empty()) {
+    payload = records_.size();
+    records_.emplace_back();
+  } else {
+    payload = free_records_.back();
+    free_records_.pop_back();
+  }
+  RecordedOp& record = records_[payload];
+  record.in_use = true;
+  record.params.clear();  // capacity stays: no allocation once a program has warmed up
+  record.pointers.clear();
+  return record;
+}
+
+void CudaDevice::release_payload(Payload payload) {
+  records_[payload].in_use = false;
+  free_records_.push_back(payload);
+}
+
+void CudaDevice::release_adopted(BufferId buffer) {
+  BufferState& b = buffers_[buffer.index];
+  // Who gets the range next knows nothing of what was issued before. A free of the driver's own waits as
+  // well.
+  for (const Touch& touch : b.touches) note(streams_.wait_on_host(touch.stream, touch.work));
+  b.touches.clear();
+  if (on_release_adopted) on_release_adopted(b.base);
+  b.base = 0;
+}
+
+void CudaDevice::replay(Payload payload, std::span<const BufferId> bindings) {
+  BoundOp bound{.op = &records_[payload], .addresses = {}, .copy_bytes = 0};
+  for (const BufferId buffer : bindings) bound.addresses.push_back(address(buffer));
+  queue_.push_back(std::move(bound));
+  queue_buffers_.emplace_back(bindings.begin(), bindings.end());
+}
+
+void CudaDevice::copy(BufferId from, BufferId to, Bytes bytes) {
+  queue_.push_back({.op = nullptr, .addresses = {address(from), address(to)}, .copy_bytes = bytes});
+  queue_buffers_.push_back({from, to});
+}
+
+bool CudaDevice::queued(BufferId buffer) const {
+  return std::any_of(queue_buffers_.begin(), queue_buffers_.end(), [&](const std::vector<BufferId>& buffers) {
+    return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+  });
+}
+
+bool CudaDevice::flush() {
+  if (!queue_.empty()) launch_queue();
+  const bool failed = queue_failed_;
+  queue_failed_ = false;
+  return !failed;
+}
+
+CUresult CudaDevice::launch_queue() {
+  CUresult result = CUDA_SUCCESS;
+  // Replays may be of ops of any stream, and the op that they are for is ordered after none of those but its
+  // own.
+  for (const std::vector<BufferId>& buffers : queue_buffers_) {
+    for (const BufferId buffer : buffers) {
+      for (const Touch& touch : buffers_[buffer.index].touches) {
+        if (result == CUDA_SUCCESS) result = streams_.wait_on_stream(stream_, touch.stream, touch.work);
+      }
+    }
+  }
+  if (result == CUDA_SUCCESS) result = replayer_.launch(queue_, context_, streams_.handle(stream_));
+  const std::uint64_t work = streams_.issue(stream_, true);
+  for (const std::vector<BufferId>& buffers : queue_buffers_) {
+    for (const BufferId buffer : buffers) touch(buffer, stream_, work, true);
+  }
+  queue_.clear();
+  queue_buffers_.clear();
+  if (result != CUDA_SUCCESS) queue_failed_ = true;
+  note(result);
+  return result;
+}
+
+void CudaDevice::touch(BufferId buffer, StreamIndex stream, std::uint64_t work, bool own) {
+  for (Touch& touch : buffers_[buffer.index].touches) {
+    if (touch.stream == stream && touch.own == own) {
+      touch.work = work;
+      return;
+    }
+  }
+  buffers_[buffer.index].touches.push_back({stream, work, own});
+}
+
+CUresult CudaDevice::order_before(StreamIndex stream, std::span<const engine::BufferUse> uses) {
+  for (const engine::BufferUse& use : uses) {
+    auto& touches = buffers_[use.buffer.index].touches;
+    for (std::size_t i = 0; i < touches.size(); ++i) {
+      if (!touches[i].own || touches[i].stream == stream) continue;
+      if (streams_.done(touches[i].stream, touches[i].work)) {
+        touches[i--] = touches.back();
+        touches.pop_back();
+        continue;
+      }
+      const CUresult result = streams_.wait_on_stream(stream, touches[i].stream, touches[i].work);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+void CudaDevice::issued(StreamIndex stream, std::span<const engine::BufferUse> uses, bool mark) {
+  const std::uint64_t work = streams_.issue(stream, mark);
+  for (const engine::BufferUse& use : uses) touch(use.buffer, stream, work, false);
+}
+
+void CudaDevice::recycled(BufferId buffer) {
+  for (Touch& touch : buffers_[buffer.index].touches) touch.own = true;
+}
+
+void CudaDevice::wait_for_own_work() {
+  for (BufferState& buffer : buffers_) {
+    for (const Touch& touch : buffer.touches) {
+      if (touch.own) note(streams_.wait_on_host(touch.stream, touch.work));
+    }
+  }
+}
+
+void CudaDevice::forget_contexts() {
+  replayer_.clear();
+  for (BufferState& buffer : buffers_) buffer.touches.clear();
+  unfollowed_work_ = false;
+}
+
+}  // namespace refrain::cuda

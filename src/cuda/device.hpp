@@ -1,0 +1,102 @@
+// The engine's port on the driver: address ranges, physical handles, mappings, replays, and the order between
+// what the program issued and what refrain issues. Decides nothing about residency.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "cuda/recorded_op.hpp"
+#include "cuda/replayer.hpp"
+#include "cuda/streams.hpp"
+#include "engine/device.hpp"
+#include "engine/engine.hpp"
+
+namespace refrain::cuda {
+
+class CudaDevice final : public engine::Device {
+ public:
+  struct Place {
+    CUdevice device;
+    CUcontext context;
+    std::uint64_t granularity_bytes;
+  };
+  CudaDevice(const Driver& driver, Streams& streams, const Place& place);
+
+  // Called when an adopted range may be used again.
+  std::function<void(CUdeviceptr)> on_release_adopted;
+
+  CUdeviceptr address(engine::BufferId buffer) const { return buffers_[buffer.index].base; }
+  void adopt(engine::BufferId buffer, CUdeviceptr base);
+
+  // Where replays go until the next call: the stream of the op that is being prepared.
+  void set_stream(StreamIndex stream) { stream_ = stream; }
+  // The op that was prepared is about to be issued on the stream, or has been. Its waits cover only what
+  // refrain itself did on other streams: the program's own order is the program's.
+  CUresult order_before(StreamIndex stream, std::span<const engine::BufferUse> uses);
+  void issued(StreamIndex stream, std::span<const engine::BufferUse> uses, bool mark);
+  // A range that another allocation used before: whoever takes it must wait for what that one issued.
+  void recycled(engine::BufferId buffer);
+  // Work was issued that nobody followed: nothing is unmapped before the context has been idle once.
+  void unfollowed_work() { unfollowed_work_ = true; }
+  // Blocks until no buffer is touched by refrain's own work on any stream.
+  void wait_for_own_work();
+  // The context is idle and about to go, and with it events and graphs.
+  void forget_contexts();
+  void set_context(CUcontext context) { context_ = context; }
+
+  RecordedOp& new_record(engine::Payload& payload);
+  CUresult last_error() const noexcept { return last_error_; }
+  const Replayer& replayer() const noexcept { return replayer_; }
+
+  bool reserve(engine::BufferId buffer, engine::Bytes bytes) override;
+  std::optional<engine::PagesId> create_pages(engine::Bytes bytes) override;
+  void destroy_pages(engine::PagesId pages) override;
+  bool map(engine::BufferId buffer, engine::PagesId pages) override;
+  void unmap(engine::BufferId buffer) override;
+  void replay(engine::Payload payload, std::span<const engine::BufferId> bindings) override;
+  void copy(engine::BufferId from, engine::BufferId to, engine::Bytes bytes) override;
+  bool flush() override;
+  void release_payload(engine::Payload payload) override;
+  void release_adopted(engine::BufferId buffer) override;
+
+ private:
+  struct Touch {
+    StreamIndex stream;
+    std::uint64_t work;
+    bool own;  // the program does not know of it
+  };
+  struct BufferState {
+    CUdeviceptr base = 0;
+    engine::Bytes bytes = 0;
+    std::vector<Touch> touches;  // at most two a stream
+  };
+
+  void touch(engine::BufferId buffer, StreamIndex stream, std::uint64_t work, bool own);
+  void note(CUresult result) {
+    if (result != CUDA_SUCCESS) last_error_ = result;
+  }
+  bool queued(engine::BufferId buffer) const;
+  CUresult launch_queue();
+
+  const Driver& driver_;
+  Streams& streams_;
+  Replayer replayer_;
+  CUdevice device_;
+  CUcontext context_;
+  std::uint64_t granularity_bytes_;
+  StreamIndex stream_ = 0;
+  bool unfollowed_work_ = false;
+  bool queue_failed_ = false;
+  CUresult last_error_ = CUDA_SUCCESS;
+  std::vector<BufferState> buffers_;
+  std::vector<CUmemGenericAllocationHandle> pages_;
+  std::vector<engine::Bytes> pages_bytes_;
+  std::vector<std::uint32_t> free_pages_;
+  std::vector<RecordedOp> records_;
+  std::vector<engine::Payload> free_records_;
+  std::vector<BoundOp> queue_;
+  std::vector<std::vector<engine::BufferId>> queue_buffers_;
+};
+
+}  // namespace refrain::cuda

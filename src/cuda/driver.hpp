@@ -1,0 +1,29 @@
+// The driver functions that refrain calls itself, as pointers that the owner resolves. No library is linked.
+#pragma once
+
+#include <cuda.h>
+
+namespace refrain::cuda {
+
+struct Driver {
+// Members bear the exported names: cuda.h turns CALL(cuMemFree) into cuMemFree_v2.
+#define CALL(symbol) decltype(&::symbol) symbol = nullptr;
+#include "cuda/driver_calls.def"
+#undef CALL
+
+  // Resolves every member by its exported name; returns the first name that is missing, or nullptr.
+  template <class Resolve>
+  const char* load(Resolve&& resolve) {
+    const char* missing = nullptr;
+#define CALL_NAME(symbol) #symbol
+#define CALL(symbol)                                                       \
+  symbol = reinterpret_cast<decltype(symbol)>(resolve(CALL_NAME(symbol))); \
+  if (!symbol && !missing) missing = CALL_NAME(symbol);
+#include "cuda/driver_calls.def"
+#undef CALL
+#undef CALL_NAME
+    return missing;
+  }
+};
+
+}  // namespace refrain::cuda

@@ -1,0 +1,100 @@
+// From images to kernels. Must never fail the program: an image that cannot be read has unknown kernels.
+#include "cuda/kernels.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "fatbin/fatbin.hpp"
+
+namespace refrain::cuda {
+
+void Kernels::add_image(const void* owner, const void* image) {
+  auto entry = std::make_shared<Image>();
+  try {
+    entry->texts = fatbin::ptx_of_image(image);
+    if (entry->texts.empty()) entry->error = "its module holds machine code only, no PTX";
+  } catch (const fatbin::Error& error) {
+    entry->error = error.what();
+  }
+  images_[owner] = std::move(entry);
+}
+
+void Kernels::add_file(const void* owner, const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  add_image(owner, bytes.c_str());
+}
+
+void Kernels::add_alias(const void* owner, const void* alias) {
+  const auto it = images_.find(owner);
+  if (it != images_.end()) images_[alias] = it->second;
+}
+
+void Kernels::add_function(const void* owner, const void* function, const char* name, bool library_kernel) {
+  const auto it = images_.find(owner);
+  if (it == images_.end()) return;
+  functions_[function] = {
+      .image = it->second, .name = name, .kernel = nullptr, .library_kernel = library_kernel};
+}
+
+void Kernels::add_function_alias(const void* function, const void* alias) {
+  const auto it = functions_.find(function);
+  if (it == functions_.end()) return;
+  Function function_alias = it->second;
+  function_alias.library_kernel = false;
+  functions_[alias] = std::move(function_alias);
+}
+
+void Kernels::remove(const void* owner) {
+  const auto it = images_.find(owner);
+  if (it == images_.end()) return;
+  const std::shared_ptr<Image> image = it->second;
+  std::erase_if(images_, [&](const auto& entry) { return entry.second == image; });
+  std::erase_if(functions_, [&](const auto& entry) { return entry.second.image == image; });
+}
+
+Kernels::Found Kernels::find(const void* function) {
+  const auto it = functions_.find(function);
+  if (it == functions_.end()) return {};
+  Function& entry = it->second;
+  if (!entry.kernel) entry.kernel = kernel_of(*entry.image, entry.name);
+  return {.kernel = entry.kernel, .library_kernel = entry.library_kernel};
+}
+
+void Kernels::parse(Image& image) {
+  image.parsed = true;
+  for (const std::string& text : image.texts) {
+    try {
+      image.modules.push_back(ptx::parse(text));
+    } catch (const ptx::Error& error) {
+      image.error = std::string("its PTX cannot be read: ") + error.what();
+    }
+  }
+  image.texts = {};
+}
+
+Kernel* Kernels::kernel_of(Image& image, const std::string& name) {
+  std::unique_ptr<Kernel>& slot = image.kernels[name];
+  if (slot) return slot.get();
+  if (!image.parsed) parse(image);
+  slot = std::make_unique<Kernel>();
+  slot->name = name;
+  slot->reason = image.error.empty() ? "it is not in its module's PTX" : image.error;
+  for (const ptx::Module& module : image.modules) {
+    const ptx::Function* function = module.find_function(name);
+    if (!function || !function->is_entry || !function->is_defined) continue;
+    slot->known = true;
+    slot->access = access::analyse(module, *function);
+    slot->reason = slot->access.reason;
+    slot->param_bytes = static_cast<std::uint32_t>(function->param_bytes);
+    for (std::uint32_t i = 0; i < function->param_count; ++i) {
+      const ptx::Variable& param = function->param(i);
+      slot->params.push_back(
+          {static_cast<std::uint32_t>(param.offset_bytes), static_cast<std::uint32_t>(param.size_bytes)});
+    }
+  }
+  return slot.get();
+}
+
+}  // namespace refrain::cuda

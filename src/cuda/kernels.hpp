@@ -1,0 +1,73 @@
+// Which kernel a function handle is, and what it reads and writes. Images are parsed when a kernel of theirs
+// is first launched: most programs load far more code than they run.
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "access/access.hpp"
+
+namespace refrain::cuda {
+
+struct KernelParam {
+  std::uint32_t offset_bytes;
+  std::uint32_t bytes;
+};
+
+struct Kernel {
+  std::string name;
+  bool known = false;  // its PTX was found and read: access and params are valid
+  std::string reason;  // why not replayable, for people; empty if it is
+  access::KernelAccess access;
+  std::vector<KernelParam> params;
+  std::uint32_t param_bytes = 0;
+};
+
+// Handles are CUmodule, CUlibrary, CUfunction and CUkernel: all pointers of the driver's, so one table serves
+// each pair. Thread safety: the caller's lock.
+class Kernels {
+ public:
+  // The driver has loaded the image (as cuModuleLoadData takes it), or the file. The bytes are read now: the
+  // caller may free them after loading.
+  void add_image(const void* owner, const void* image);
+  void add_file(const void* owner, const char* path);
+  // owner: whatever handle the function was got from; alias: another handle of the same image
+  // (cuLibraryGetModule).
+  void add_alias(const void* owner, const void* alias);
+  void add_function(const void* owner, const void* function, const char* name, bool library_kernel);
+  void add_function_alias(const void* function, const void* alias);
+  void remove(const void* owner);
+
+  struct Found {
+    const Kernel* kernel = nullptr;  // nullptr: a handle that was got in a way that we did not see
+    bool library_kernel = false;     // the handle is a CUkernel, which graphs want to be told
+  };
+  Found find(const void* function);
+
+ private:
+  struct Image {
+    std::vector<std::string> texts;  // PTX, newest architecture last
+    std::vector<ptx::Module> modules;
+    std::string error;
+    bool parsed = false;
+    std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels;
+  };
+  struct Function {
+    std::shared_ptr<Image> image;
+    std::string name;
+    Kernel* kernel = nullptr;
+    bool library_kernel = false;
+  };
+
+  static void parse(Image& image);
+  static Kernel* kernel_of(Image& image, const std::string& name);
+
+  std::unordered_map<const void*, std::shared_ptr<Image>> images_;
+  std::unordered_map<const void*, Function> functions_;
+};
+
+}  // namespace refrain::cuda

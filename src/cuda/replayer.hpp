@@ -1,0 +1,54 @@
+// Recorded ops as CUDA graphs: a sequence of ops of the same shapes is instantiated once; later replays only
+// set new parameters. Decides nothing about when or where.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <list>
+#include <span>
+#include <vector>
+
+#include "cuda/driver.hpp"
+#include "cuda/recorded_op.hpp"
+
+namespace refrain::cuda {
+
+// One op with the addresses that its uses have in this replay.
+struct BoundOp {
+  const RecordedOp* op;  // nullptr: a copy of whole buffers
+  std::vector<CUdeviceptr> addresses;
+  std::uint64_t copy_bytes = 0;
+};
+
+// Thread safety: the caller's lock.
+class Replayer {
+ public:
+  explicit Replayer(const Driver& driver) : driver_(driver) {}
+  // In the order given, one after the other, on the stream.
+  CUresult launch(std::span<const BoundOp> ops, CUcontext context, CUstream stream);
+  // Graphs belong to a context: for when that is about to go.
+  void clear();
+
+  std::uint64_t graphs_built() const noexcept { return graphs_built_; }
+  std::uint64_t graphs_launched() const noexcept { return graphs_launched_; }
+
+ private:
+  struct Cached {
+    std::vector<std::uint64_t> shape;
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    std::vector<CUgraphNode> nodes;
+  };
+
+  CUresult build(std::span<const BoundOp> ops, CUcontext context, Cached& out);
+  CUresult update(std::span<const BoundOp> ops, CUcontext context, const Cached& cached);
+  void destroy(Cached& cached);
+
+  const Driver& driver_;
+  std::list<Cached> cache_;  // most recently used first
+  std::uint64_t graphs_built_ = 0;
+  std::uint64_t graphs_launched_ = 0;
+};
+
+}  // namespace refrain::cuda

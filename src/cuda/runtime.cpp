@@ -1,0 +1,280 @@
+// Memory calls, and the life of what hangs on a context. Must never leave the program without the answer that
+// the driver would have given.
+#include "cuda/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include "cuda/capture_guard.hpp"
+#include "refrain/bytes.hpp"
+
+namespace refrain::cuda {
+namespace {
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options::Limit& limit, Note note)
+    : driver_(driver),
+      observer_(observer),
+      limit_(limit),
+      note_(std::move(note)),
+      streams_(driver),
+      costs_(driver) {}
+
+std::uint64_t Runtime::total_bytes(std::uint64_t device_bytes) const {
+  switch (limit_.kind) {
+    case options::Limit::Kind::kOff: return device_bytes;
+    case options::Limit::Kind::kBytes: return std::min(limit_.bytes, device_bytes);
+    case options::Limit::Kind::kPercent:
+      return static_cast<std::uint64_t>(static_cast<double>(device_bytes) * limit_.percent / 100);
+  }
+  return device_bytes;
+}
+
+// The first device that allocates is the one that is managed. false: this call is not for us.
+bool Runtime::attach() {
+  CUcontext current = nullptr;
+  if (unmanageable_ || driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || !current) return false;
+  if (engine_ && context_) return context_ == current;
+  if (engine_) {  // its context was reset
+    context_ = current;
+    device_->set_context(current);
+    return true;
+  }
+  CUdevice device = 0;
+  int has_vmm = 0;
+  std::size_t device_bytes = 0;
+  std::size_t granularity = 0;
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  if (driver_.cuCtxGetDevice(&device) != CUDA_SUCCESS) return false;
+  properties.location.id = device;
+  driver_.cuDeviceGetAttribute(&has_vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device);
+  if (!has_vmm || driver_.cuDeviceTotalMem(&device_bytes, device) != CUDA_SUCCESS ||
+      driver_.cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
+          CUDA_SUCCESS) {
+    unmanageable_ = true;
+    note_("this device has no virtual memory management: nothing is managed, and there is no limit");
+    return false;
+  }
+  if (limit_.kind != options::Limit::Kind::kOff) cap_bytes_ = total_bytes(device_bytes);
+  granularity_bytes_ = granularity;
+  context_ = current;
+  device_number_ = device;
+  device_ = std::make_unique<CudaDevice>(
+      driver_, streams_,
+      CudaDevice::Place{.device = device, .context = current, .granularity_bytes = granularity});
+  device_->on_release_adopted = [this](CUdeviceptr base) { slabs_.give_back(base); };
+  engine_ = std::make_unique<engine::Engine>(
+      *device_, observer_, engine::Settings{.cap_bytes = cap_bytes_, .granularity_bytes = granularity});
+  return true;
+}
+
+bool Runtime::active() const {
+  if (!engine_) return false;
+  CUcontext current = nullptr;
+  return driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context_;
+}
+
+std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!out || bytes == 0 || !attach()) return std::nullopt;
+  const CaptureGuard guard(driver_, captures_);
+  collect_costs();
+  if (bytes < granularity_bytes_) {
+    return allocate_small(out, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  const engine::BufferId buffer = engine_->allocate(round_up(bytes, granularity_bytes_));
+  if (!buffer) return CUDA_ERROR_OUT_OF_MEMORY;
+  device_->recycled(buffer);
+  *out = device_->address(buffer);
+  addresses_.insert({.base = *out, .bytes = bytes, .buffer = buffer});
+  return CUDA_SUCCESS;
+}
+
+bool Runtime::allocate_small(CUdeviceptr* out, std::size_t bytes) {
+  CUdeviceptr base = slabs_.take(bytes);
+  if (!base) {
+    // 64 KiB hold the scalars and small vectors of a model where pages are small.
+    const std::uint64_t slab_bytes = round_up(64 * 1024, granularity_bytes_);
+    const engine::BufferId slab = engine_->allocate_pinned(slab_bytes);
+    if (!slab) return false;
+    slabs_.add(device_->address(slab), slab_bytes);
+    base = slabs_.take(bytes);
+  }
+  const engine::BufferId buffer = engine_->adopt(bytes);
+  device_->adopt(buffer, base);
+  addresses_.insert({.base = base, .bytes = bytes, .buffer = buffer});
+  *out = base;
+  return true;
+}
+
+std::optional<CUresult> Runtime::allocate_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width,
+                                                std::size_t height) {
+  if (!out || !pitch || width == 0 || height == 0) return std::nullopt;
+  // As cuMemAllocPitch aligns rows: 512 bytes suit every element size and texture alignment.
+  const std::size_t row = round_up(width, 512);
+  const std::optional<CUresult> result = allocate(out, row * height);
+  if (result == CUDA_SUCCESS) *pitch = row;
+  return result;
+}
+
+std::optional<CUresult> Runtime::free(CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = engine_ ? addresses_.find(address) : nullptr;
+  if (!range) return std::nullopt;
+  if (range->base != address) return CUDA_ERROR_INVALID_VALUE;
+  const CaptureGuard guard(driver_, captures_);
+  const engine::BufferId buffer = range->buffer;
+  addresses_.erase(address);
+  engine_->free(buffer);
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> Runtime::memory_info(std::size_t* free_bytes, std::size_t* total_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!attach()) return std::nullopt;
+  std::size_t device_free = 0;
+  std::size_t device_total = 0;
+  const CUresult result = driver_.cuMemGetInfo(&device_free, &device_total);
+  if (result != CUDA_SUCCESS) return result;
+  const engine::Memory& memory = engine_->memory();
+  std::uint64_t available = device_free + memory.idle_bytes();
+  std::uint64_t total = device_total;
+  if (cap_bytes_ != engine::kNoCap) {
+    total = cap_bytes_;
+    available = std::min<std::uint64_t>(available, cap_bytes_ - std::min(cap_bytes_, memory.used_bytes()));
+  }
+  if (free_bytes) *free_bytes = available;
+  if (total_bytes) *total_bytes = total;
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> Runtime::address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = addresses_.find(address);
+  if (!range) return std::nullopt;
+  if (base) *base = range->base;
+  if (bytes) *bytes = range->bytes;
+  return CUDA_SUCCESS;
+}
+
+bool Runtime::touch(CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = active() ? addresses_.find(address) : nullptr;
+  if (!range) return false;
+  const CaptureGuard guard(driver_, captures_);
+  const engine::BufferUse use{.buffer = range->buffer, .read = true, .written = false, .whole = false};
+  device_->set_stream(streams_.index_of(CU_STREAM_LEGACY));
+  if (engine_->prepare({&use, 1}) == engine::Status::kOk) engine_->abandon();
+  return true;
+}
+
+CUresult Runtime::external(std::size_t bytes, Call call) {
+  const std::lock_guard lock(mutex_);
+  if (!attach()) return call();
+  const engine::Status status = engine_->charge_external(bytes);
+  if (status != engine::Status::kOk) return error_of(status);
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS) {
+    engine_->discharge_external(bytes);
+    return result;
+  }
+  counters_.unmanaged_bytes += bytes;
+  counters_.unmanaged_peak_bytes = std::max(counters_.unmanaged_peak_bytes, counters_.unmanaged_bytes);
+  return result;
+}
+
+void Runtime::external_freed(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (!engine_) return;
+  engine_->discharge_external(bytes);
+  counters_.unmanaged_bytes -= bytes;
+}
+
+CUresult Runtime::error_of(engine::Status status) const {
+  if (status == engine::Status::kOutOfMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult error = device_->last_error();
+  return error == CUDA_SUCCESS ? CUDA_ERROR_UNKNOWN : error;
+}
+
+void Runtime::correct_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = addresses_.find(address);
+  if (!range || !data) return;
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) *static_cast<CUdeviceptr*>(data) = range->base;
+  if (attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE) *static_cast<std::size_t*>(data) = range->bytes;
+}
+
+CUresult Runtime::pin(CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = active() ? addresses_.find(address) : nullptr;
+  if (!range) return CUDA_SUCCESS;
+  const CaptureGuard guard(driver_, captures_);
+  device_->set_stream(side_stream());
+  const engine::Status status = engine_->pin(range->buffer);
+  return status == engine::Status::kOk ? CUDA_SUCCESS : error_of(status);
+}
+
+CUresult Runtime::before_unload() {
+  const std::lock_guard lock(mutex_);
+  if (!engine_) return CUDA_SUCCESS;
+  return barrier_locked(
+      &kernels_, [] { return std::string("unloading a module"); }, [] { return CUDA_SUCCESS; });
+}
+
+void Runtime::stream_destroyed(CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  streams_.forget(stream);
+}
+
+void Runtime::capture_began() {
+  const std::lock_guard lock(mutex_);
+  ++captures_;
+}
+
+void Runtime::capture_ended() {
+  const std::lock_guard lock(mutex_);
+  if (captures_ > 0) --captures_;
+}
+
+bool Runtime::is_capturing(CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  return capturing(stream);
+}
+
+void Runtime::context_gone(CUcontext context) {
+  const std::lock_guard lock(mutex_);
+  if (engine_ && context_ && context == context_) release_all();
+}
+
+void Runtime::context_gone(CUdevice device) {
+  const std::lock_guard lock(mutex_);
+  if (engine_ && context_ && device == device_number_) release_all();
+}
+
+// The program's memory goes with its context, as the driver's own would.
+void Runtime::release_all() {
+  driver_.cuCtxSynchronize();
+  device_->forget_contexts();
+  costs_.forget_events();
+  while (!addresses_.all().empty()) {
+    const Range range = addresses_.all().back();
+    addresses_.erase(range.base);
+    engine_->free(range.buffer);
+  }
+  streams_.forget_all();
+  side_stream_ = nullptr;
+  context_ = nullptr;
+}
+
+// A message that comes with every launch helps nobody: three, then silence; the summary has the count.
+bool Runtime::may_note(const void* key) {
+  return ++notes_[key] <= 3;
+}
+
+}  // namespace refrain::cuda

@@ -1,0 +1,155 @@
+// What each call of the program means to the engine. The hooks hand their calls over with a way to make the
+// real one; every function returns what the program is to get.
+//
+// Thread safety: one mutex, held for the length of each call, the real call included, because two launches
+// must reach the driver in the order in which the engine saw them. Nothing here throws.
+#pragma once
+
+#include <cuda.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cuda/addresses.hpp"
+#include "cuda/costs.hpp"
+#include "cuda/device.hpp"
+#include "cuda/function_ref.hpp"
+#include "cuda/kernels.hpp"
+#include "cuda/slabs.hpp"
+#include "cuda/streams.hpp"
+#include "options/options.hpp"
+
+namespace refrain::cuda {
+
+using Call = FunctionRef<CUresult()>;
+
+struct Launch {
+  CUfunction function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void** params;  // one pointer a parameter, or
+  void** extra;   // the packed form
+  bool plain;     // nothing beside this decides how it runs (clusters, cooperation): it may be replayed
+};
+
+struct Counters {
+  std::uint64_t launches = 0;
+  std::uint64_t unreplayable = 0;
+  std::uint64_t barriers = 0;
+  std::uint64_t unmanaged_bytes = 0;
+  std::uint64_t unmanaged_peak_bytes = 0;
+};
+
+class Runtime {
+ public:
+  // note: one line for people; called at most three times for each kind.
+  using Note = std::function<void(const std::string&)>;
+  Runtime(const Driver& driver, engine::Observer& observer, const options::Limit& limit, Note note);
+
+  std::mutex& mutex() noexcept { return mutex_; }
+
+  // Memory. nullopt: not ours, make the real call.
+  std::optional<CUresult> allocate(CUdeviceptr* out, std::size_t bytes);
+  std::optional<CUresult> allocate_pitch(CUdeviceptr* out, std::size_t* pitch, std::size_t width,
+                                         std::size_t height);
+  std::optional<CUresult> free(CUdeviceptr address);
+  std::optional<CUresult> memory_info(std::size_t* free_bytes, std::size_t* total_bytes);
+  std::optional<CUresult> address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address);
+  // Maps the buffer behind the address, so that the driver knows it; false: not ours.
+  bool touch(CUdeviceptr address);
+  // What the driver says of the pages behind an address, put right for the program's allocation.
+  void correct_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr address);
+  // The buffer behind the address, if it is ours, is never evicted any more.
+  CUresult pin(CUdeviceptr address);
+  // Device memory that the program has by other ways: counted.
+  CUresult external(std::size_t bytes, Call call);
+  void external_freed(std::size_t bytes);
+  std::uint64_t total_bytes(std::uint64_t device_bytes) const;
+
+  // Work
+  CUresult launch(CUstream stream, const Launch& launch, Call call);
+  CUresult copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, Call call);
+  CUresult copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, Call call);
+  CUresult copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call);
+  CUresult set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
+                      std::size_t count, Call call);
+  // Whatever the call does: everything is made resident first and counts as written afterwards.
+  CUresult barrier(std::string_view name, Call call);
+
+  // Modules, streams, contexts
+  Kernels& kernels() noexcept { return kernels_; }
+  CUresult
+  before_unload();  // not CUDA_SUCCESS: what its kernels made cannot be brought back now, so do not unload
+  void stream_destroyed(CUstream stream);
+  void capture_began();
+  void capture_ended();
+  bool is_capturing(CUstream stream);
+  // The context is about to be destroyed, or the device's primary one to be reset.
+  void context_gone(CUcontext context);
+  void context_gone(CUdevice device);
+
+  // For the summary; engine may be nullptr: nothing was allocated.
+  const engine::Engine* engine() const noexcept { return engine_.get(); }
+  const Counters& counters() const noexcept { return counters_; }
+  std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
+
+ private:
+  // Fills the record of an op that can be replayed.
+  using Fill = FunctionRef<void(RecordedOp&)>;
+  struct Facts {
+    CostKey cost;
+    std::uint64_t bytes;
+  };
+  bool attach();
+  void release_all();
+  bool active() const;
+  bool capturing(CUstream stream) const;
+  bool allocate_small(CUdeviceptr* out, std::size_t bytes);
+  std::uint32_t use(engine::BufferId buffer, bool read, bool written, bool whole);
+  bool covers(const Range& range, CUdeviceptr address, std::size_t bytes) const;
+  // fill: nullptr for an op that cannot be replayed.
+  CUresult issue(CUstream stream, const Facts& facts, Call call, const Fill* fill);
+  CUresult copy_or_capture(CUstream stream, std::size_t bytes, Call call, const Fill* fill);
+  StreamIndex side_stream();
+  CUresult error_of(engine::Status status) const;
+  void collect_costs();
+  bool gather(const Launch& launch, const Kernel& kernel);
+  enum class Pointers { kKnown, kOutside, kWild };
+  Pointers bind(const Kernel& kernel);
+  CUresult barrier_locked(const void* key, FunctionRef<std::string()> name, Call call);
+  bool may_note(const void* key);
+
+  const Driver& driver_;
+  engine::Observer& observer_;
+  options::Limit limit_;
+  Note note_;
+  std::mutex mutex_;
+  std::unordered_map<const void*, int> notes_;  // by what they are about
+
+  bool unmanageable_ = false;
+  CUcontext context_ = nullptr;
+  CUdevice device_number_ = 0;
+  std::uint64_t cap_bytes_ = engine::kNoCap;
+  std::uint64_t granularity_bytes_ = 0;
+  Streams streams_;
+  Costs costs_;
+  Kernels kernels_;
+  Addresses addresses_;
+  Slabs slabs_;
+  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<engine::Engine> engine_;
+  CUstream side_stream_ = nullptr;
+  int captures_ = 0;
+  Counters counters_;
+
+  // Of the op being handled; members for their capacity.
+  std::vector<engine::BufferUse> uses_;
+  std::vector<std::byte> params_;
+  std::vector<PointerSlot> pointers_;
+};
+
+}  // namespace refrain::cuda

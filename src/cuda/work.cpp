@@ -1,0 +1,297 @@
+// Launches, copies, fills and barriers: the working half of class Runtime. Must issue the real call exactly
+// once, or return an error without having issued it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/capture_guard.hpp"
+#include "cuda/runtime.hpp"
+
+namespace refrain::cuda {
+namespace {
+
+// What a cost class stands for, beside kernels, whose handle is a pointer and never one of these.
+enum class Work : std::uint64_t { kCopy = 1, kFill = 2 };
+
+CostKey key_of(Work work, std::size_t bytes) {
+  return {static_cast<std::uint64_t>(work), bytes};
+}
+
+CostKey key_of(const Launch& launch) {
+  std::uint64_t shape = launch.shared_bytes;
+  for (const unsigned extent : launch.grid) shape = shape * 0x100000001b3u + extent;
+  for (const unsigned extent : launch.block) shape = shape * 0x100000001b3u + extent;
+  return {reinterpret_cast<std::uintptr_t>(launch.function), shape};
+}
+
+// The packed form: pairs of a tag and a pointer, up to CU_LAUNCH_PARAM_END.
+bool unpack(void** extra, std::vector<std::byte>& params) {
+  const void* buffer = nullptr;
+  std::size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const std::size_t*>(extra[1]);
+    } else {
+      return false;
+    }
+  }
+  if (!buffer) return false;
+  std::memcpy(params.data(), buffer, std::min(bytes, params.size()));
+  return true;
+}
+
+}  // namespace
+
+bool Runtime::capturing(CUstream stream) const {
+  if (captures_ == 0) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver_.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void Runtime::collect_costs() {
+  if (!engine_ || !costs_.waiting()) return;
+  // Asking the driver costs more than the answer is worth until something may have to be evicted.
+  if (engine_->memory().used_bytes() < cap_bytes_ / 2) return;
+  costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
+}
+
+bool Runtime::covers(const Range& range, CUdeviceptr address, std::size_t bytes) const {
+  return address == range.base && bytes == range.bytes;
+}
+
+std::uint32_t Runtime::use(engine::BufferId buffer, bool read, bool written, bool whole) {
+  for (std::uint32_t i = 0; i < uses_.size(); ++i) {
+    engine::BufferUse& use = uses_[i];
+    if (use.buffer != buffer) continue;
+    use.whole = (use.whole || !use.written) && (whole || !written);
+    use.read = use.read || read;
+    use.written = use.written || written;
+    return i;
+  }
+  uses_.push_back({.buffer = buffer, .read = read, .written = written, .whole = whole && written});
+  return static_cast<std::uint32_t>(uses_.size()) - 1;
+}
+
+CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
+  const CaptureGuard guard(driver_, captures_);
+  collect_costs();
+  const StreamIndex index = streams_.index_of(stream);
+  device_->set_stream(index);
+  const engine::Status status = engine_->prepare(uses_);
+  if (status != engine::Status::kOk) return error_of(status);
+  CUresult result = device_->order_before(index, uses_);
+  bool is_new = false;
+  const std::uint32_t cost_class = costs_.class_of(facts.cost, is_new);
+  if (is_new) engine_->set_cost_ns(cost_class, Costs::guess_ns(facts.bytes));
+  const CUevent begin = fill && result == CUDA_SUCCESS ? costs_.begin(cost_class, stream) : nullptr;
+  if (result == CUDA_SUCCESS) result = call();
+  if (result != CUDA_SUCCESS) {
+    if (begin) costs_.cancel(begin);
+    engine_->abandon();
+    return result;
+  }
+  if (begin) costs_.finish(cost_class, begin, stream);
+  // Once something has been evicted, somebody will wait for single ops rather than for all that was issued.
+  device_->issued(index, uses_, engine_->statistics().evictions > 0);
+  engine::Payload payload = 0;
+  if (fill) (*fill)(device_->new_record(payload));
+  const bool kept = engine_->commit(uses_, fill != nullptr, cost_class, payload);
+  if (fill && !kept) device_->release_payload(payload);
+  return result;
+}
+
+bool Runtime::gather(const Launch& launch, const Kernel& kernel) {
+  params_.assign(kernel.param_bytes, std::byte{0});
+  if (launch.params) {
+    for (std::size_t i = 0; i < kernel.params.size(); ++i) {
+      if (!launch.params[i]) return false;
+      std::memcpy(params_.data() + kernel.params[i].offset_bytes, launch.params[i], kernel.params[i].bytes);
+    }
+    return true;
+  }
+  if (launch.extra) return unpack(launch.extra, params_);
+  return kernel.params.empty();
+}
+
+// Each pointer of the parameters: which buffer, and what happens to it.
+Runtime::Pointers Runtime::bind(const Kernel& kernel) {
+  Pointers found = Pointers::kKnown;
+  uses_.clear();
+  pointers_.clear();
+  for (const access::PointerAccess& access : kernel.access.pointers) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, params_.data() + access.offset_bytes, sizeof address);
+    if (address == 0) continue;
+    const Range* range = addresses_.find(address);
+    if (!range) {
+      // Other memory that the driver knows (host, managed, a module's variable) is not ours to follow; an
+      // address that it does not know may be used with an offset into any buffer.
+      CUmemorytype type{};
+      if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS) {
+        return Pointers::kWild;
+      }
+      found = Pointers::kOutside;
+      continue;
+    }
+    const std::uint32_t index =
+        use(range->buffer, access.read || access.atomic, access.written || access.atomic, false);
+    pointers_.push_back({access.offset_bytes, index, address - range->base});
+  }
+  return found;
+}
+
+CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
+  const std::lock_guard lock(mutex_);
+  if (!active() || capturing(stream)) return call();
+  ++counters_.launches;
+  const Kernels::Found found = kernels_.find(launch.function);
+  const Kernel* kernel = found.kernel;
+  const char* name = kernel ? kernel->name.c_str() : "a kernel of unknown origin";
+  if (!kernel || !kernel->known || !kernel->access.bounded() || !gather(launch, *kernel)) {
+    ++counters_.unreplayable;
+    const auto title = [&] {
+      return fmt::format("kernel {} ({})", name, kernel ? kernel->reason : "its handle was not seen");
+    };
+    return barrier_locked(launch.function, title, call);
+  }
+  const Pointers pointers = bind(*kernel);
+  if (pointers == Pointers::kWild) {
+    ++counters_.unreplayable;
+    const auto title = [&] { return fmt::format("kernel {} (a pointer to no known memory)", name); };
+    return barrier_locked(launch.function, title, call);
+  }
+  if (uses_.empty()) return call();
+  const bool replayable = launch.plain && pointers == Pointers::kKnown && kernel->access.replayable();
+  if (!replayable) {
+    ++counters_.unreplayable;
+    if (may_note(kernel)) {
+      const std::string& why = kernel->reason;
+      note_(fmt::format("kernel {} is never replayed: {}", name,
+                        !kernel->access.replayable()     ? why.c_str()
+                        : pointers == Pointers::kOutside ? "it uses memory that is not managed"
+                                                         : "it is launched with attributes"));
+    }
+  }
+  std::uint64_t bytes = 0;
+  for (const engine::BufferUse& use : uses_) bytes += engine_->memory().buffer(use.buffer).bytes;
+  const Fill fill = [&](RecordedOp& record) {
+    record.kind = RecordedOp::Kind::kKernel;
+    record.function = launch.function;
+    record.library_kernel = found.library_kernel;
+    record.kernel = kernel;
+    std::copy_n(launch.grid, 3, record.grid);
+    std::copy_n(launch.block, 3, record.block);
+    record.shared_bytes = launch.shared_bytes;
+    record.params.assign(params_.begin(), params_.end());
+    record.pointers.assign(pointers_.begin(), pointers_.end());
+  };
+  return issue(stream, {.cost = key_of(launch), .bytes = bytes}, call, replayable ? &fill : nullptr);
+}
+
+CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, Call call) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = active() ? addresses_.find(to) : nullptr;
+  if (!range || bytes == 0) return call();
+  uses_.clear();
+  use(range->buffer, false, true, covers(*range, to, bytes));
+  return copy_or_capture(stream, bytes, call, nullptr);
+}
+
+CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, Call call) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = active() ? addresses_.find(from) : nullptr;
+  if (!range || bytes == 0) return call();
+  uses_.clear();
+  use(range->buffer, true, false, false);
+  return copy_or_capture(stream, bytes, call, nullptr);
+}
+
+CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call) {
+  const std::lock_guard lock(mutex_);
+  const bool ours = active() && bytes > 0;
+  const Range* source = ours ? addresses_.find(from) : nullptr;
+  const Range* target = ours ? addresses_.find(to) : nullptr;
+  if (!source && !target) return call();
+  uses_.clear();
+  std::uint32_t to_use = 0;
+  if (source) use(source->buffer, true, false, false);
+  if (target) to_use = use(target->buffer, false, true, covers(*target, to, bytes));
+  const Fill fill = [&](RecordedOp& record) {
+    record.kind = RecordedOp::Kind::kCopy;
+    record.from_displacement_bytes = from - source->base;
+    record.to_displacement_bytes = to - target->base;
+    record.bytes = bytes;
+    record.to_use = to_use;
+  };
+  return copy_or_capture(stream, bytes, call, source && target ? &fill : nullptr);
+}
+
+// A copy that is captured is no work yet; but the driver looks at its addresses, which must be mapped then.
+CUresult Runtime::copy_or_capture(CUstream stream, std::size_t bytes, Call call, const Fill* fill) {
+  if (!capturing(stream))
+    return issue(stream, {.cost = key_of(Work::kCopy, bytes), .bytes = bytes}, call, fill);
+  {
+    const CaptureGuard guard(driver_, captures_);
+    device_->set_stream(side_stream());
+    const engine::Status status = engine_->prepare(uses_);
+    if (status != engine::Status::kOk) return error_of(status);
+    engine_->abandon();
+  }
+  return call();
+}
+
+CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
+                             std::size_t count, Call call) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = active() ? addresses_.find(to) : nullptr;
+  const std::size_t bytes = count * element_bytes;
+  if (!range || bytes == 0) return call();
+  uses_.clear();
+  use(range->buffer, false, true, covers(*range, to, bytes));
+  if (capturing(stream)) return copy_or_capture(stream, bytes, call, nullptr);
+  const Fill fill = [&](RecordedOp& record) {
+    record.kind = RecordedOp::Kind::kMemset;
+    record.to_displacement_bytes = to - range->base;
+    record.bytes = bytes;
+    record.value = value;
+    record.element_bytes = element_bytes;
+  };
+  return issue(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call, &fill);
+}
+
+// Where replays go that are for no op of the program's.
+StreamIndex Runtime::side_stream() {
+  if (!side_stream_) driver_.cuStreamCreate(&side_stream_, CU_STREAM_NON_BLOCKING);
+  return streams_.index_of(side_stream_);
+}
+
+CUresult Runtime::barrier(std::string_view name, Call call) {
+  const std::lock_guard lock(mutex_);
+  return active() ? barrier_locked(
+                        name.data(), [&] { return std::string(name); }, call)
+                  : call();
+}
+
+CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> name, Call call) {
+  ++counters_.barriers;
+  if (may_note(key)) {
+    note_(name() +
+          " cannot be followed: everything is made resident first, and is not evicted until it is written "
+          "again");
+  }
+  const CaptureGuard guard(driver_, captures_);
+  collect_costs();
+  device_->set_stream(side_stream());
+  const engine::Status status = engine_->prepare_barrier();
+  if (status != engine::Status::kOk) return error_of(status);
+  device_->wait_for_own_work();
+  engine_->commit_barrier();
+  device_->unfollowed_work();
+  return call();
+}
+
+}  // namespace refrain::cuda

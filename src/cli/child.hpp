@@ -1,0 +1,20 @@
+// Starting a program and waiting for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace refrain::cli {
+
+struct ChildResult {
+  int exit_code = 0;  // the program's, or 128 + the signal that ended it
+  int signal = 0;     // 0: it exited
+  int pid = 0;
+};
+
+// Runs argv[0] with the environment given ("NAME=value"); signals that end or steer a program are passed on
+// to it. quiet: its standard output goes nowhere. Throws UsageError where it cannot be started.
+ChildResult run_child(const std::string& path, const std::vector<std::string>& argv,
+                      const std::vector<std::string>& environment, bool quiet);
+
+}  // namespace refrain::cli

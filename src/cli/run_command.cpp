@@ -1,0 +1,290 @@
+// refrain run: check everything, set the environment, start the program, say how it ended.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "cli/child.hpp"
+#include "cli/commands.hpp"
+#include "cli/program_file.hpp"
+#include "options/options.hpp"
+#include "refrain/bytes.hpp"
+#include "report/summary.hpp"
+#include "trace/reader.hpp"
+#include "trace/writer.hpp"
+
+namespace refrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Request {
+  std::string device = "auto";
+  std::map<std::string, std::string> flags;  // environment name -> text
+  bool measure = false;
+  bool no_log = false;
+  bool quiet = false;
+  bool dry_run = false;
+  const CLI::App* app = nullptr;
+};
+
+struct Libraries {
+  std::string preload;
+  std::string simgpu_folder;
+};
+
+Libraries find_libraries() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  Libraries out;
+  out.preload = (here / "lib" / "librefrain.so").string();
+  out.simgpu_folder = (here / "lib" / "simgpu").string();
+  if (!fs::exists(out.preload))
+    throw UsageError(kOwnFailure, fmt::format("{} is missing; build or install refrain again", out.preload));
+  return out;
+}
+
+bool has_real_driver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (!driver) return false;
+  dlclose(driver);
+  return true;
+}
+
+// What follows the options. Parsing stops at the first word that is none.
+std::vector<std::string> program_of(const Request& request) {
+  std::vector<std::string> words = request.app->remaining();
+  if (!words.empty() && words[0] == "--") {
+    words.erase(words.begin());
+  } else if (!words.empty() && words[0].starts_with("-")) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : request.app->get_options())
+      names.push_back("--" + option->get_single_name());
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string given = words[0].substr(0, words[0].find('='));
+    const std::string_view guess = options::nearest(given, known);
+    throw UsageError(kOwnFailure, fmt::format("unknown option {}{}", given,
+                                              guess.empty() ? "; refrain run --help lists them"
+                                                            : fmt::format("; did you mean {}?", guess)));
+  }
+  if (words.empty())
+    throw UsageError(kOwnFailure, "no program given: refrain run [options] -- program [arguments]");
+  return words;
+}
+
+// Flags over environment over defaults. Throws on the first thing that is wrong.
+options::Options settle(const Request& request) {
+  options::FromEnvironment given = options::from_environment(environ);
+  if (!given.errors.empty()) throw UsageError(kOwnFailure, given.errors.front());
+  for (const options::Description& row : options::descriptions()) {
+    const auto it = request.flags.find(std::string(row.environment));
+    if (it == request.flags.end()) continue;
+    const std::string error =
+        options::set(given.options, row.environment, it->second, options::Source::kFlag, row.flag);
+    if (!error.empty()) throw UsageError(kOwnFailure, error);
+  }
+  return given.options;
+}
+
+void check_log(const options::Options& options, const std::string& program) {
+  if (options.log.value.empty()) return;
+  const std::string path = trace::expand_path(options.log.value, program);
+  if (fs::exists(path)) {
+    if (!options.force.value)
+      throw UsageError(kOwnFailure,
+                       fmt::format("log {} exists; overwrite it with -f, or name another", path));
+    if (access(path.c_str(), W_OK) != 0)
+      throw UsageError(kOwnFailure, fmt::format("log {} cannot be written: {}", path, std::strerror(errno)));
+    return;
+  }
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder) || access(folder.c_str(), W_OK) != 0) {
+    throw UsageError(kOwnFailure,
+                     fmt::format("log {} cannot be written: folder {} {}", path, folder.string(),
+                                 fs::is_directory(folder) ? "is not writable" : "does not exist"));
+  }
+}
+
+void check_program(const ProgramFile& program, bool simulated) {
+  if (program.is_elf && !program.is_dynamic) {
+    throw UsageError(kOwnFailure, fmt::format("{} is linked statically: no library can be preloaded into it",
+                                              program.path));
+  }
+  if (program.is_setuid && geteuid() != 0) {
+    throw UsageError(
+        kOwnFailure,
+        fmt::format("{} is setuid or setgid: the dynamic linker ignores LD_PRELOAD for it", program.path));
+  }
+  if (simulated && program.has_device_code && !program.needs_shared_cudart) {
+    throw UsageError(
+        kOwnFailure,
+        fmt::format("{} has the CUDA runtime linked in statically, which needs private tables of NVIDIA's "
+                    "driver that the software device does not have: build it with nvcc -cudart shared, or "
+                    "run it on a real GPU",
+                    program.path));
+  }
+}
+
+// Ours first, whatever else is to be preloaded or found behind it.
+std::string prepend(const char* variable, const std::string& value, char separator) {
+  const char* before = std::getenv(variable);
+  return before && *before ? value + separator + before : value;
+}
+
+std::map<std::string, std::string> variables_of(const options::Options& options, const Libraries& libraries,
+                                                bool simulated) {
+  std::map<std::string, std::string> variables;
+#define OPTION(type, member, environment, flag, default_text, help) \
+  if (options.member.source != options::Source::kDefault) variables[environment] = options.member.text;
+#include "options/options.def"
+#undef OPTION
+  variables["LD_PRELOAD"] = prepend("LD_PRELOAD", REFRAIN_SANITIZER_RUNTIME + libraries.preload, ':');
+  if (simulated) variables["LD_LIBRARY_PATH"] = prepend("LD_LIBRARY_PATH", libraries.simgpu_folder, ':');
+  return variables;
+}
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text(*entry);
+    if (!variables.contains(text.substr(0, text.find('=')))) out.push_back(text);
+  }
+  for (const auto& [name, value] : variables) out.push_back(name + "=" + value);
+  return out;
+}
+
+// The program's own peak, from a run without a limit whose output nobody sees.
+std::uint64_t measure_peak(const std::string& path, const std::vector<std::string>& words,
+                           std::map<std::string, std::string> variables) {
+  const fs::path log = fs::temp_directory_path() / fmt::format("refrain-measure-{}.jsonl", getpid());
+  variables["REFRAIN_LIMIT"] = "off";
+  variables["REFRAIN_LOG"] = log.string();
+  variables["REFRAIN_FORCE"] = "1";
+  variables["REFRAIN_SUMMARY"] = "off";
+  const ChildResult result = run_child(path, words, environment_with(variables), true);
+  std::ifstream file(log);
+  std::uint64_t peak_bytes = 0;
+  try {
+    peak_bytes = report::from_log(file, log.string()).totals.peak_bytes;
+  } catch (const trace::Error&) {
+    peak_bytes = 0;  // it made no CUDA call; said below
+  }
+  std::error_code ignored;
+  fs::remove(log, ignored);
+  if (result.exit_code != 0)
+    throw UsageError(kOwnFailure,
+                     fmt::format("the run that measures the peak ended with code {}", result.exit_code));
+  if (peak_bytes == 0)
+    throw UsageError(kOwnFailure, "the run that measures the peak allocated no device memory");
+  return peak_bytes;
+}
+
+void print_dry_run(const std::map<std::string, std::string>& variables,
+                   const std::vector<std::string>& words) {
+  std::string line;
+  for (const auto& [name, value] : variables) line += fmt::format("{}='{}' ", name, value);
+  for (const std::string& word : words) line += fmt::format("'{}' ", word);
+  line.pop_back();
+  fmt::print("{}\n", line);
+}
+
+// What the library can no longer say when the program did not reach its end.
+void report_death(const ChildResult& result, const options::Options& options, const std::string& program) {
+  fmt::print(stderr, "refrain: killed - the program ended by signal {} ({})\n", result.signal,
+             strsignal(result.signal));
+  if (options.log.value.empty() || options.log.value.find("%p") != std::string::npos) return;
+  const std::string path = trace::expand_path(options.log.value, program);
+  if (fs::exists(path)) fmt::print(stderr, "      next: refrain report {}\n", path);
+}
+
+int run(const Request& request) {
+  std::vector<std::string> words = program_of(request);
+  options::Options options = settle(request);
+  if (request.no_log) {
+    options.log = {};
+  } else if (options.log.source == options::Source::kDefault) {
+    options::set(options, "REFRAIN_LOG", "refrain.%e.%p.%t.jsonl", options::Source::kFlag, "--log");
+  }
+  const ProgramFile program = inspect_program(words[0]);
+  const bool simulated = request.device == "sim" || (request.device == "auto" && !has_real_driver());
+  if (request.device == "cuda" && !has_real_driver()) {
+    throw UsageError(
+        kOwnFailure,
+        "no CUDA driver here (libcuda.so.1 is not found); --device sim runs on the software device");
+  }
+  const Libraries libraries = find_libraries();
+  check_program(program, simulated);
+  check_log(options, words[0].substr(words[0].rfind('/') + 1));
+  std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
+  if (request.measure) {
+    if (options.limit.value.kind != options::Limit::Kind::kPercent) {
+      throw UsageError(kOwnFailure, "--measure needs a limit in percent: --limit 50% --measure");
+    }
+    const std::uint64_t peak_bytes = measure_peak(program.path, words, variables);
+    const auto limit_bytes = static_cast<std::uint64_t>(
+        std::floor(static_cast<double>(peak_bytes) * options.limit.value.percent / 100));
+    fmt::print(stderr, "refrain: measured a peak of {}; {} of it are {}\n", format_bytes(peak_bytes),
+               options.limit.text, format_bytes(limit_bytes));
+    variables["REFRAIN_LIMIT"] = fmt::format("{}B", limit_bytes);
+  }
+  if (request.quiet) {
+    variables["REFRAIN_VERBOSE"] = "0";
+    variables["REFRAIN_SUMMARY"] = "off";
+  }
+  if (request.dry_run) {
+    print_dry_run(variables, words);
+    return 0;
+  }
+  const ChildResult result = run_child(program.path, words, environment_with(variables), false);
+  if (result.signal != 0 && !request.quiet)
+    report_death(result, options, words[0].substr(words[0].rfind('/') + 1));
+  return result.exit_code;
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Run a program under a limit of device memory");
+  command->prefix_command();
+  const auto request = std::make_shared<Request>();
+  request->app = command;
+  command
+      ->add_option("--device", request->device,
+                   "sim: the software device; cuda: a real driver; auto: a real one where there is one")
+      ->check(CLI::IsMember({"auto", "sim", "cuda"}))
+      ->capture_default_str();
+  for (const options::Description& row : options::descriptions()) {
+    const std::string variable(row.environment);
+    const auto store = [request, variable](const std::string& text) { request->flags[variable] = text; };
+    std::string names(row.flag);
+    if (row.member == "force") names += ",-f";
+    if (row.type == "Switch") {
+      command->add_flag_callback(
+          names, [store] { store("on"); }, std::string(row.help));
+    } else {
+      command->add_option_function<std::string>(names, store, std::string(row.help))
+          ->default_str(std::string(row.default_text));
+    }
+  }
+  command->add_flag("--measure", request->measure,
+                    "a limit in percent is of the program's own peak, learnt in a first run without a limit");
+  command->add_flag("--no-log", request->no_log, "no log, whatever REFRAIN_LOG says");
+  command->add_flag("-q,--quiet", request->quiet, "nothing from refrain on standard error");
+  command->add_flag_callback(
+      "-v", [request] { request->flags["REFRAIN_VERBOSE"] = "2"; }, "the same as --verbose 2");
+  command->add_flag("-n,--dry-run", request->dry_run, "print the line that would be run, for a job script");
+  command->footer(
+      "Then the program and its arguments; -- before them is accepted, never needed.\n"
+      "Exit code: the program's; 128 + n for signal n; 125 refrain's own error, 126 not executable, 127 not "
+      "found.");
+  return [request] { return run(*request); };
+}
+
+}  // namespace refrain::cli

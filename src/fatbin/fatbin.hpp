@@ -1,5 +1,5 @@
-// NVIDIA fat binary containers: finding the entries and getting PTX text out of them. Reads memory, writes nothing,
-// and never interprets the PTX or the machine code.
+// NVIDIA fat binary containers: finding the entries and getting PTX text out of them. Reads memory, writes
+// nothing, and never interprets the PTX or the machine code.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ class Error : public std::runtime_error {
 };
 
 // What cuModuleLoadData, cuLibraryLoadData and friends accept: a wrapper (magic 0x466243b1), a bare container
-// (0xBA55ED50), a raw ELF or NUL-terminated PTX text. No length comes with it: sizes are read from the headers.
+// (0xBA55ED50), a raw ELF or NUL-terminated PTX text. No length comes with it: sizes are read from the
+// headers.
 enum class ImageKind { kWrapper, kContainer, kElf, kPtxText, kUnknown };
 ImageKind classify(const void* image) noexcept;
 

@@ -1,0 +1,4 @@
+__global__ void scale(float* x, float f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= f;
+}

@@ -33,7 +33,15 @@ struct ExecutionCounts {
   std::uint64_t global_written_bytes = 0;
 };
 
-enum class FaultKind { kIllegalAddress, kMisaligned, kAssert, kTrap, kIllegalInstruction, kSharedOverflow, kHang };
+enum class FaultKind {
+  kIllegalAddress,
+  kMisaligned,
+  kAssert,
+  kTrap,
+  kIllegalInstruction,
+  kSharedOverflow,
+  kHang
+};
 
 // A kernel that went wrong. message names kernel, block, thread, address and what is there.
 struct Fault {
@@ -74,8 +82,8 @@ struct GlobalVariable {
   std::uint64_t bytes;
 };
 
-// One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so kernels
-// may be run from any thread, one at a time for each AddressSpace (hold its execution_mutex).
+// One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so
+// kernels may be run from any thread, one at a time for each AddressSpace (hold its execution_mutex).
 class Module {
  public:
   virtual ~Module() = default;
@@ -84,7 +92,8 @@ class Module {
   virtual const GlobalVariable* find_global(std::string_view name) const noexcept = 0;
 };
 
-// Throws LoadError (parse error, unsupported opcode: by name and line) and std::bad_alloc (device memory is full).
+// Throws LoadError (parse error, unsupported opcode: by name and line) and std::bad_alloc (device memory is
+// full).
 std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory);
 
 }  // namespace refrain::simgpu

@@ -1,5 +1,5 @@
-// The simulated device's memory: virtual ranges, physical handles, mappings, and the check behind every access.
-// It knows nothing of kernels, streams or the CUDA API.
+// The simulated device's memory: virtual ranges, physical handles, mappings, and the check behind every
+// access. It knows nothing of kernels, streams or the CUDA API.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,11 @@ struct MemorySettings {
   std::uint64_t granularity_bytes;  // of handles, mappings and reservations; a power of two, at least 4096
 };
 
-// One device. Addresses handed out lie in a host range that is never accessible to the host (a host program that
-// dereferences a device pointer crashes, as with a real GPU); the bytes are at `address + backing_delta()`.
+// One device. Addresses handed out lie in a host range that is never accessible to the host (a host program
+// that dereferences a device pointer crashes, as with a real GPU); the bytes lie elsewhere, see `translate`.
 // Thread safety: every function may be called from any thread; `translate` takes no lock. A range must not be
-// unmapped while another thread uses a pointer from `translate`: callers that execute kernels hold `execution_mutex`.
+// unmapped while another thread uses a pointer from `translate`: callers that execute kernels hold
+// `execution_mutex`, which unmap and free take.
 class AddressSpace {
  public:
   explicit AddressSpace(const MemorySettings& settings);
@@ -34,7 +35,8 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  // cuMemAddressReserve / cuMemAddressFree. bytes must be a multiple of the granularity; alignment 0 = granularity.
+  // cuMemAddressReserve / cuMemAddressFree. bytes must be a multiple of the granularity; alignment 0 =
+  // granularity.
   MemoryError reserve(std::uint64_t bytes, std::uint64_t alignment, DeviceAddress hint, DeviceAddress& out);
   MemoryError release_range(DeviceAddress address, std::uint64_t bytes);
 

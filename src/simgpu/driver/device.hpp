@@ -1,0 +1,162 @@
+// The one simulated device of the process and everything that handles name. It must not contain API
+// functions.
+//
+// Locks: `mutex` guards all of it, contexts, streams, events, graphs and modules included; handed around as a
+// Lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "simgpu/driver/error.hpp"
+#include "simgpu/driver/operation.hpp"
+#include "simgpu/driver/queue.hpp"
+#include "simgpu/memory/address_space.hpp"
+
+namespace refrain::simgpu::driver {
+
+struct Capture;
+struct Graph;
+struct GraphExec;
+struct GraphNode;
+struct Function;
+struct Library;
+
+struct Stream {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  int priority = 0;
+  std::uint64_t id = 0;
+  bool legacy = false;
+  ItemRef last;
+  std::shared_ptr<Capture> capture;
+  std::vector<GraphNode*> capture_tail;  // what the next captured operation depends on
+
+  bool blocking() const noexcept { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
+};
+using StreamRef = std::shared_ptr<Stream>;
+
+struct Event {
+  Context* context = nullptr;
+  unsigned flags = 0;
+  ItemRef recorded;
+  std::shared_ptr<Capture> capture;
+  std::vector<GraphNode*> capture_tail;
+};
+
+struct Context {
+  unsigned flags = 0;
+  bool primary = false;
+  unsigned references = 0;
+  std::uint64_t id = 0;
+  CUresult fault = CUDA_SUCCESS;  // sticky
+  StreamRef legacy_stream;
+  std::map<std::thread::id, StreamRef> thread_streams;
+  std::set<StreamRef> streams;  // all of them
+  std::map<DeviceAddress, std::uint64_t> allocations;
+  std::map<int, std::size_t> limits;
+};
+using ContextRef = std::shared_ptr<Context>;
+
+struct HostRange {
+  std::uint64_t bytes;
+  unsigned flags;
+  bool owned;  // allocated by us, not registered
+};
+
+// Memory behind one cuMemCreate. It lives while it has handles or mappings.
+struct PhysicalMemory {
+  std::uint64_t bytes;
+  unsigned handles;
+  unsigned mappings;
+  CUmemAllocationProp properties;
+};
+struct Mapping {
+  std::uint64_t bytes;
+  PhysicalHandle handle;
+  unsigned long long access;
+};
+
+// Memory that the host may touch at its device address. mapped_bytes: whole pages.
+struct ManagedRange {
+  std::uint64_t bytes, mapped_bytes;
+  PhysicalHandle handle;
+  const Context* context;
+};
+
+// Handles are addresses of the objects; a handle that is not in its table is invalid.
+template <class T>
+class HandleTable {
+ public:
+  void add(const std::shared_ptr<T>& object) { objects_.emplace(object.get(), object); }
+  std::shared_ptr<T> find(const void* handle) const {
+    const auto found = objects_.find(handle);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+  std::shared_ptr<T> need(const void* handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) const {
+    auto object = find(handle);
+    require(object != nullptr, otherwise);
+    return object;
+  }
+  void remove(const void* handle) { objects_.erase(handle); }
+  const auto& all() const noexcept { return objects_; }
+
+ private:
+  std::unordered_map<const void*, std::shared_ptr<T>> objects_;
+};
+
+struct Statistics {
+  std::uint64_t kernels = 0, copies = 0, memsets = 0, graph_launches = 0, thread_instructions = 0, faults = 0;
+  std::uint64_t map_calls = 0, unmap_calls = 0, create_calls = 0;
+};
+
+struct Device {
+  Device();
+
+  std::mutex mutex;
+  AddressSpace memory;
+  Queue queue;
+  Statistics statistics;
+  std::uint64_t stall_ns = 0;  // of VMM calls, charged to the next item that is queued
+  std::uint64_t next_id = 1;
+
+  ContextRef primary;
+  unsigned primary_flags = 0;
+  HandleTable<Context> contexts;
+  HandleTable<Stream> streams;
+  HandleTable<Event> events;
+  HandleTable<Library> libraries;  // modules too
+  HandleTable<Function> functions;
+  HandleTable<Graph> graphs;
+  HandleTable<GraphExec> execs;
+  std::set<const void*> nodes;  // graph nodes that exist
+  std::vector<std::weak_ptr<Capture>> captures;
+
+  std::map<std::uintptr_t, HostRange> host_ranges;
+  std::map<DeviceAddress, ManagedRange> managed;
+  std::map<PhysicalHandle, PhysicalMemory> physical;
+  std::map<DeviceAddress, Mapping> mappings;
+  std::map<DeviceAddress, std::uint64_t> reservations;
+  std::uint64_t pool_release_threshold = 0;
+};
+
+// nullptr before cuInit.
+Device* find_device() noexcept;
+CUresult start_device() noexcept;
+
+ContextRef make_context(Device& device, unsigned flags, bool primary);
+// Everything in it goes; queued work is dropped.
+void destroy_context(Lock& lock, Device& device, const ContextRef& context);
+StreamRef make_stream(Device& device, Context& context, unsigned flags, int priority);
+
+// The pinned range that holds all of [pointer, pointer + bytes), or nullptr.
+const std::pair<const std::uintptr_t, HostRange>* find_host_range(const Device& device, const void* pointer,
+                                                                  std::uint64_t bytes);
+
+}  // namespace refrain::simgpu::driver

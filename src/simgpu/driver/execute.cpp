@@ -1,0 +1,160 @@
+// Performing operations on the device's memory. It must not take the API's view: no handles, no streams.
+#include "simgpu/driver/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "simgpu/driver/device.hpp"
+#include "simgpu/driver/module.hpp"
+#include "simgpu/driver/profile.hpp"
+#include "simgpu/driver/session.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+struct FaultError {
+  CUresult code;
+  std::string message;
+};
+
+CUresult code_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kIllegalAddress: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case FaultKind::kMisaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case FaultKind::kAssert: return CUDA_ERROR_ASSERT;
+    case FaultKind::kTrap: return CUDA_ERROR_LAUNCH_FAILED;
+    case FaultKind::kIllegalInstruction: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case FaultKind::kSharedOverflow: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case FaultKind::kHang: return CUDA_ERROR_LAUNCH_TIMEOUT;
+  }
+  return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+std::byte* reach(const Device& device, const Place& place, std::uint64_t offset, std::uint64_t bytes,
+                 Access access, std::string_view what) {
+  const std::uint64_t address = place.address + offset;
+  if (!place.on_device) return reinterpret_cast<std::byte*>(address);
+  std::byte* pointer = device.memory.translate(address, bytes, access);
+  if (pointer == nullptr) {
+    throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
+                     fmt::format("{}: {} of {} bytes at {:#x}, which is not mapped with that access", what,
+                                 access == Access::kRead ? "read" : "write", bytes, address)};
+  }
+  return pointer;
+}
+
+// Calls row(slice, row, bytes) for the longest runs that both places have in one piece.
+template <class Row>
+void for_rows(const Copy& copy, Row row) {
+  const bool dense =
+      copy.depth == 1 && (copy.height == 1 || (copy.source.pitch_bytes == copy.width_bytes &&
+                                               copy.destination.pitch_bytes == copy.width_bytes));
+  if (dense) return row(0, 0, copy.width_bytes * copy.height);
+  for (std::uint64_t slice = 0; slice < copy.depth; ++slice) {
+    for (std::uint64_t index = 0; index < copy.height; ++index) row(slice, index, copy.width_bytes);
+  }
+}
+
+void run_copy(Device& device, const Copy& copy, Item& item) {
+  const std::uint64_t bytes = copy.width_bytes * copy.height * copy.depth;
+  if (bytes == 0) return;
+  for_rows(copy, [&](std::uint64_t slice, std::uint64_t row, std::uint64_t length) {
+    const auto offset = [&](const Place& place) {
+      return slice * place.slice_bytes + row * place.pitch_bytes;
+    };
+    const std::byte* from =
+        copy.snapshot != nullptr
+            ? copy.snapshot->data() + (slice * copy.height + row) * copy.width_bytes
+            : reach(device, copy.source, offset(copy.source), length, Access::kRead, "copy");
+    std::byte* to =
+        reach(device, copy.destination, offset(copy.destination), length, Access::kReadWrite, "copy");
+    std::memmove(to, from, length);
+  });
+  ++device.statistics.copies;
+  const bool inside = copy.source.on_device && copy.destination.on_device;
+  const double rate = inside ? kProfile.memory_bytes_per_ns / 2 : kProfile.host_copy_bytes_per_ns;
+  item.end_ns += (item.in_graph ? kProfile.graph_node_ns : kProfile.launch_ns) +
+                 static_cast<std::uint64_t>(static_cast<double>(bytes) / rate);
+}
+
+void run_fill(Device& device, const Fill& fill, Item& item) {
+  const std::uint64_t row_bytes = fill.width * fill.element_bytes;
+  if (row_bytes == 0 || fill.height == 0) return;
+  const Place place{true, fill.address, fill.pitch_bytes, 0};
+  for (std::uint64_t row = 0; row < fill.height; ++row) {
+    std::byte* to = reach(device, place, row * fill.pitch_bytes, row_bytes, Access::kReadWrite, "memset");
+    if (fill.element_bytes == 1) {
+      std::memset(to, static_cast<int>(fill.value & 0xff), row_bytes);
+      continue;
+    }
+    for (std::uint64_t index = 0; index < fill.width; ++index) {
+      std::memcpy(to + index * fill.element_bytes, &fill.value, fill.element_bytes);  // little endian
+    }
+  }
+  ++device.statistics.memsets;
+  item.end_ns +=
+      (item.in_graph ? kProfile.graph_node_ns : kProfile.launch_ns) +
+      static_cast<std::uint64_t>(static_cast<double>(row_bytes * fill.height) / kProfile.memory_bytes_per_ns);
+}
+
+void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
+  ExecutionCounts counts;
+  const auto fault = launch.function->kernel->run(launch.shape, launch.params, item.start_ns, counts);
+  ++device.statistics.kernels;
+  device.statistics.thread_instructions += counts.thread_instructions;
+  item.end_ns += kernel_ns(counts, item.in_graph);
+  if (fault) throw FaultError{code_of(fault->kind), fault->message};
+}
+
+void run_host_call(Lock& lock, const HostCall& call) {
+  lock.unlock();
+  thread_state().in_host_function = true;
+  if (call.callback != nullptr) {
+    call.callback(call.stream, CUDA_SUCCESS, call.data);
+  } else {
+    call.function(call.data);
+  }
+  thread_state().in_host_function = false;
+  lock.lock();
+}
+
+void release_memory(Device& device, Context& context, DeviceAddress address) {
+  if (device.memory.free(address) != MemoryError::kNone) {
+    throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
+                     fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};
+  }
+  context.allocations.erase(address);
+}
+
+// What touches device memory, under the memory's own lock.
+void perform(Device& device, Item& item) {
+  if (const auto* release = std::get_if<ReleaseMemory>(&item.operation)) {
+    return release_memory(device, *item.context, release->address);
+  }
+  std::lock_guard busy(device.memory.execution_mutex());
+  if (const auto* kernel = std::get_if<KernelLaunch>(&item.operation)) run_kernel(device, *kernel, item);
+  if (const auto* copy = std::get_if<Copy>(&item.operation)) run_copy(device, *copy, item);
+  if (const auto* fill = std::get_if<Fill>(&item.operation)) run_fill(device, *fill, item);
+}
+
+}  // namespace
+
+void execute(Lock& lock, Item& item) {
+  Device& device = *find_device();
+  if (const auto* call = std::get_if<HostCall>(&item.operation)) {
+    run_host_call(lock, *call);
+    return;
+  }
+  try {
+    perform(device, item);
+  } catch (const FaultError& fault) {
+    say(fault.message);
+    ++device.statistics.faults;
+    item.context->fault = fault.code;
+    device.queue.drop(*item.context);
+  }
+}
+
+}  // namespace refrain::simgpu::driver

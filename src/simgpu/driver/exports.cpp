@@ -1,0 +1,85 @@
+// The entry points that are not written by hand: per-thread variants and absent functions, expanded from
+// functions.def. It must not hold the work of any function.
+//
+// Each exported name that has no C++ function of its own is one jump through a pointer, so that any signature
+// fits.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "simgpu/driver/error.hpp"
+#include "simgpu/driver/exports.hpp"
+#include "simgpu/driver/session.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+// Calls a function so that stream 0 means the calling thread's own default stream.
+template <auto kFunction>
+struct PerThread;
+
+template <class... Arguments, CUresult (*kFunction)(Arguments...)>
+struct PerThread<kFunction> {
+  static CUresult call(Arguments... arguments) {
+    bool& flag = thread_state().per_thread_default;
+    const bool before = std::exchange(flag, true);
+    const CUresult result = kFunction(arguments...);
+    flag = before;
+    return result;
+  }
+};
+
+template <std::size_t kLength>
+struct Name {
+  constexpr Name(const char (&text)[kLength]) {
+    std::copy_n(text, kLength, characters);
+  }  // NOLINT: from a literal
+  char characters[kLength];
+};
+
+template <Name kName>
+CUresult absent() {
+  try {
+    refuse(kName.characters);
+  } catch (const CudaError& error) {
+    return error.code;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return CUDA_ERROR_UNKNOWN;
+  }
+}
+
+}  // namespace
+}  // namespace refrain::simgpu::driver
+
+// Names are only pasted or quoted below: cuda.h has macros of the same spelling.
+#define SIMGPU_JUMP(text)                \
+  asm(".globl " text                     \
+      "\n"                               \
+      ".type " text ", @function\n" text \
+      ":\n"                              \
+      "  jmp *simgpu_target_" text       \
+      "(%rip)\n"                         \
+      ".size " text ", . - " text "\n");
+#define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const
+
+#define DRIVER_FUNCTION(name, version, symbol)
+#define DRIVER_FUNCTION_PT(name, version, symbol, pt_version, suffix)              \
+  SIMGPU_TARGET simgpu_target_##symbol##_##suffix =                                \
+      reinterpret_cast<void*>(&refrain::simgpu::driver::PerThread<&symbol>::call); \
+  SIMGPU_JUMP(#symbol "_" #suffix)
+#define DRIVER_ABSENT(name, version, symbol)                                                                 \
+  SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(&refrain::simgpu::driver::absent<#symbol>); \
+  SIMGPU_JUMP(#symbol)
+#define DRIVER_ABSENT_PT(name, version, symbol, pt_version, suffix)                                          \
+  SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(&refrain::simgpu::driver::absent<#symbol>); \
+  SIMGPU_JUMP(#symbol)                                                                                       \
+  SIMGPU_TARGET simgpu_target_##symbol##_##suffix =                                                          \
+      reinterpret_cast<void*>(&refrain::simgpu::driver::absent<#symbol "_" #suffix>);                        \
+  SIMGPU_JUMP(#symbol "_" #suffix)
+asm(".text");
+#include "simgpu/driver/functions.def"
+#undef DRIVER_FUNCTION
+#undef DRIVER_FUNCTION_PT
+#undef DRIVER_ABSENT
+#undef DRIVER_ABSENT_PT

@@ -1,0 +1,73 @@
+// cuMemset*: the synchronous names do not wait either, as documented for device memory. It must not touch the
+// bytes.
+#include "simgpu/driver/copy.hpp"
+#include "simgpu/driver/submit.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+CUresult submit_fill(const Fill& fill, CUstream handle) {
+  return api(Need::kContext, [&](Session& session) {
+    const StreamRef stream = session.stream(handle);
+    if (fill.width == 0 || fill.height == 0) return;
+    require(fill.address % fill.element_bytes == 0 && fill.pitch_bytes % fill.element_bytes == 0);
+    const std::uint64_t row = fill.width * fill.element_bytes;
+    require(fill.height == 1 || fill.pitch_bytes >= row);
+    const std::uint64_t span = (fill.height - 1) * fill.pitch_bytes + row;
+    require(stream->capture != nullptr ||
+            session.device.memory.translate(fill.address, span, Access::kReadWrite) != nullptr);
+    submit(session, stream, fill);
+  });
+}
+
+CUresult fill_linear(CUdeviceptr address, std::uint32_t value, std::uint32_t element, std::size_t count,
+                     CUstream stream) {
+  return submit_fill({address, count * element, value, element, count, 1}, stream);
+}
+
+CUresult fill_rows(CUdeviceptr address, std::size_t pitch, std::uint32_t value, std::uint32_t element,
+                   std::size_t width, std::size_t height, CUstream stream) {
+  return submit_fill({address, pitch, value, element, width, height}, stream);
+}
+
+}  // namespace
+
+Fill fill_of(const CUDA_MEMSET_NODE_PARAMS& params) {
+  require(params.elementSize == 1 || params.elementSize == 2 || params.elementSize == 4);
+  return {params.dst, params.pitch, params.value, params.elementSize, params.width, params.height};
+}
+
+CUDA_MEMSET_NODE_PARAMS params_of(const Fill& fill) {
+  CUDA_MEMSET_NODE_PARAMS out{};
+  out.dst = fill.address;
+  out.pitch = fill.pitch_bytes;
+  out.value = fill.value;
+  out.elementSize = fill.element_bytes;
+  out.width = fill.width;
+  out.height = fill.height;
+  return out;
+}
+
+}  // namespace refrain::simgpu::driver
+
+using namespace refrain::simgpu::driver;
+
+// One row for each element size: the synchronous and asynchronous calls, linear and with a pitch.
+#define SIMGPU_FILLS(bits, type)                                                                           \
+  CUresult cuMemsetD##bits##_v2(CUdeviceptr to, type value, size_t count) {                                \
+    return fill_linear(to, value, bits / 8, count, nullptr);                                               \
+  }                                                                                                        \
+  CUresult cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t count, CUstream stream) {             \
+    return fill_linear(to, value, bits / 8, count, stream);                                                \
+  }                                                                                                        \
+  CUresult cuMemsetD2D##bits##_v2(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height) { \
+    return fill_rows(to, pitch, value, bits / 8, width, height, nullptr);                                  \
+  }                                                                                                        \
+  CUresult cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, \
+                                    CUstream stream) {                                                     \
+    return fill_rows(to, pitch, value, bits / 8, width, height, stream);                                   \
+  }
+
+SIMGPU_FILLS(8, unsigned char)
+SIMGPU_FILLS(16, unsigned short)
+SIMGPU_FILLS(32, unsigned int)

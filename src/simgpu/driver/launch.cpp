@@ -1,0 +1,150 @@
+// cuLaunch*. It must not run kernels (execute.cpp).
+#include "simgpu/driver/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "simgpu/driver/module.hpp"
+#include "simgpu/driver/submit.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+void check_shape(const Function& function, const LaunchShape& shape) {
+  const auto [grid, block, dynamic] = shape;
+  require(grid.x > 0 && grid.y > 0 && grid.z > 0 && block.x > 0 && block.y > 0 && block.z > 0);
+  require(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535);
+  require(block.x <= 1024 && block.y <= 1024 && block.z <= 64);
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  require(threads <= function.kernel->max_threads_per_block());
+  require(dynamic <= static_cast<std::uint32_t>(function.max_dynamic_shared_bytes));
+}
+
+void copy_params(const Kernel& kernel, void* const* params, std::vector<std::byte>& out) {
+  std::size_t index = 0;
+  for (const KernelParam& param : kernel.params()) {
+    const void* from = params[index++];
+    require(from != nullptr);
+    std::memcpy(out.data() + param.offset_bytes, from, param.size_bytes);
+  }
+}
+
+void copy_extra(void* const* extra, std::vector<std::byte>& out) {
+  const void* buffer = nullptr;
+  const std::size_t* bytes = nullptr;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = static_cast<const std::size_t*>(extra[1]);
+    } else {
+      throw CudaError(CUDA_ERROR_INVALID_VALUE);
+    }
+  }
+  require(out.empty() || (buffer != nullptr && bytes != nullptr && *bytes >= out.size()));
+  if (!out.empty()) std::memcpy(out.data(), buffer, out.size());
+}
+
+void check_attribute(const CUlaunchAttribute& attribute) {
+  const auto& value = attribute.value;
+  switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      return;  // hints: full order is always allowed
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      if (value.cooperative != 0) refuse("a cooperative launch");
+      return;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      if (value.clusterDim.x != 1 || value.clusterDim.y != 1 || value.clusterDim.z != 1) {
+        refuse("a launch with thread block clusters");
+      }
+      return;
+    default: refuse(fmt::format("launch attribute {}", static_cast<int>(attribute.id)));
+  }
+}
+
+CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, void** params, void** extra) {
+  return api(Need::kContext, [&](Session& session) {
+    const StreamRef stream = session.stream(handle);
+    submit(session, stream, launch_of(session.device, function, shape, params, extra));
+  });
+}
+
+}  // namespace
+
+KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShape& shape, void* const* params,
+                       void* const* extra) {
+  KernelLaunch out;
+  out.function = device.functions.need(handle);
+  out.shape = shape;
+  check_shape(*out.function, shape);
+  const Kernel& kernel = *out.function->kernel;
+  out.params.resize(kernel.param_bytes());
+  require(params == nullptr || extra == nullptr);
+  if (params != nullptr) {
+    copy_params(kernel, params, out.params);
+  } else if (extra != nullptr) {
+    copy_extra(extra, out.params);
+  } else {
+    require(kernel.params().empty());
+  }
+  return out;
+}
+
+KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
+  CUfunction function = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
+  const LaunchShape shape{{params.gridDimX, params.gridDimY, params.gridDimZ},
+                          {params.blockDimX, params.blockDimY, params.blockDimZ},
+                          params.sharedMemBytes};
+  return launch_of(device, function, shape, params.kernelParams, params.extra);
+}
+
+CUDA_KERNEL_NODE_PARAMS_v2 params_of(GraphNode& node) {
+  auto& launch = std::get<KernelLaunch>(node.operation);
+  node.param_pointers.clear();
+  for (const KernelParam& param : launch.function->kernel->params()) {
+    node.param_pointers.push_back(launch.params.data() + param.offset_bytes);
+  }
+  CUDA_KERNEL_NODE_PARAMS_v2 out{};
+  out.func = reinterpret_cast<CUfunction>(launch.function.get());
+  out.gridDimX = launch.shape.grid.x;
+  out.gridDimY = launch.shape.grid.y;
+  out.gridDimZ = launch.shape.grid.z;
+  out.blockDimX = launch.shape.block.x;
+  out.blockDimY = launch.shape.block.y;
+  out.blockDimZ = launch.shape.block.z;
+  out.sharedMemBytes = launch.shape.dynamic_shared_bytes;
+  out.kernelParams = node.param_pointers.data();
+  return out;
+}
+
+}  // namespace refrain::simgpu::driver
+
+using namespace refrain::simgpu::driver;
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void** params, void** extra) {
+  return launch(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream,
+                params, extra);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr))
+    return CUDA_ERROR_INVALID_VALUE;
+  const CUresult checked = api(Need::kContext, [&](Session&) {
+    for (unsigned index = 0; index < config->numAttrs; ++index) check_attribute(config->attrs[index]);
+  });
+  if (checked != CUDA_SUCCESS) return checked;
+  return launch(function,
+                {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                 {config->blockDimX, config->blockDimY, config->blockDimZ},
+                 config->sharedMemBytes},
+                config->hStream, params, extra);
+}

@@ -1,0 +1,169 @@
+// cuModule* and cuLibrary*. It must not parse images (module.cpp).
+#include "simgpu/driver/module.hpp"
+#include "simgpu/driver/session.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+CUresult load_as_module(CUmodule* out, std::string (*choose)(const void*), const void* image) {
+  return api(Need::kContext, [&](Session& session) {
+    require(out != nullptr && image != nullptr);
+    auto library = add_library(session.device, choose(image), session.context.get());
+    try {
+      load(session.device, *library);
+    } catch (...) {
+      unload(session.device, *library);
+      throw;
+    }
+    *out = reinterpret_cast<CUmodule>(library.get());
+  });
+}
+
+std::string choose_path(const void* path) {
+  return choose_ptx_of_file(static_cast<const char*>(path));
+}
+
+CUresult load_as_library(CUlibrary* out, std::string (*choose)(const void*), const void* image) {
+  return api(Need::kDevice, [&](Session& session) {
+    require(out != nullptr && image != nullptr);
+    *out = reinterpret_cast<CUlibrary>(add_library(session.device, choose(image), nullptr).get());
+  });
+}
+
+// The loaded library or module behind a handle.
+std::shared_ptr<Library> loaded(Session& session, const void* handle) {
+  auto library = session.device.libraries.need(handle);
+  load(session.device, *library);
+  return library;
+}
+
+template <class Handle>
+Handle find_function(Library& library, const char* name) {
+  const auto found = library.functions.find(name);
+  require(found != library.functions.end(), CUDA_ERROR_NOT_FOUND);
+  return reinterpret_cast<Handle>(found->second.get());
+}
+
+void find_global(const Library& library, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+  require(name != nullptr && (address != nullptr || bytes != nullptr));
+  const GlobalVariable* global = library.code->find_global(name);
+  require(global != nullptr, CUDA_ERROR_NOT_FOUND);
+  if (address != nullptr) *address = global->address;
+  if (bytes != nullptr) *bytes = global->bytes;
+}
+
+template <class Handle>
+void list_functions(const Library& library, Handle* out, unsigned count) {
+  require(out != nullptr || count == 0);
+  for (const auto& [name, function] : library.functions) {
+    if (count-- == 0) break;
+    *out++ = reinterpret_cast<Handle>(function.get());
+  }
+}
+
+}  // namespace
+}  // namespace refrain::simgpu::driver
+
+using namespace refrain::simgpu::driver;
+
+CUresult cuModuleLoadData(CUmodule* out, const void* image) {
+  return load_as_module(out, &choose_ptx, image);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) {
+  return load_as_module(out, &choose_ptx, image);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  return load_as_module(out, &choose_ptx, image);
+}
+
+CUresult cuModuleLoad(CUmodule* out, const char* path) {
+  return load_as_module(out, &choose_path, path);
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+  return api(Need::kContext, [&](Session& session) {
+    const auto library = session.device.libraries.need(module);
+    require(library->is_module, CUDA_ERROR_INVALID_HANDLE);
+    unload(session.device, *library);
+  });
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  if (find_device() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
+  return api(Need::kContext, [&](Session& session) {
+    require(out != nullptr && name != nullptr);
+    *out = find_function<CUfunction>(*loaded(session, module), name);
+  });
+}
+
+CUresult cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  return api(Need::kContext, [&](Session& session) {
+    require(count != nullptr);
+    *count = static_cast<unsigned>(loaded(session, module)->functions.size());
+  });
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule module) {
+  return api(Need::kContext, [&](Session& session) { list_functions(*loaded(session, module), out, count); });
+}
+
+CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  return api(Need::kContext,
+             [&](Session& session) { find_global(*loaded(session, module), name, address, bytes); });
+}
+
+CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
+  return load_as_library(out, &choose_ptx, image);
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned,
+                               CUlibraryOption*, void**, unsigned) {
+  return load_as_library(out, &choose_path, path);
+}
+
+CUresult cuLibraryUnload(CUlibrary handle) {
+  return api(Need::kDevice, [&](Session& session) {
+    const auto library = session.device.libraries.need(handle);
+    require(!library->is_module, CUDA_ERROR_INVALID_HANDLE);
+    unload(session.device, *library);
+  });
+}
+
+CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary handle, const char* name) {
+  return api(Need::kDevice, [&](Session& session) {
+    require(out != nullptr && name != nullptr);
+    *out = find_function<CUkernel>(*loaded(session, handle), name);
+  });
+}
+
+CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary handle) {
+  return api(Need::kDevice, [&](Session& session) {
+    require(count != nullptr);
+    *count = static_cast<unsigned>(loaded(session, handle)->functions.size());
+  });
+}
+
+CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary handle) {
+  return api(Need::kDevice, [&](Session& session) { list_functions(*loaded(session, handle), out, count); });
+}
+
+CUresult cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
+  return api(Need::kContext, [&](Session& session) {
+    require(out != nullptr);
+    *out = reinterpret_cast<CUmodule>(loaded(session, handle).get());
+  });
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  return api(Need::kContext,
+             [&](Session& session) { find_global(*loaded(session, handle), name, address, bytes); });
+}

@@ -1,0 +1,145 @@
+// Choosing, loading and unloading code. It must not hold API functions (library.cpp, function.cpp).
+#include "simgpu/driver/module.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "fatbin/fatbin.hpp"
+#include "simgpu/driver/settings.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+constexpr int kDefaultDynamicSharedBytes = 48 * 1024;
+
+[[noreturn]] void fail(CUresult code, const std::string& text) {
+  say(text);
+  throw CudaError(code);
+}
+
+// The newest PTX that the device's compute capability covers.
+std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
+  const fatbin::Entry* best = nullptr;
+  std::string found;
+  for (const fatbin::Entry& entry : entries) {
+    const bool ptx = entry.kind == static_cast<std::uint16_t>(fatbin::EntryKind::kPtx);
+    found += fmt::format("{}{}_{}", found.empty() ? "" : ", ", ptx ? "compute" : "sm", entry.sm);
+    if (ptx && entry.sm <= settings().sm && (best == nullptr || entry.sm > best->sm)) best = &entry;
+  }
+  if (best != nullptr) return fatbin::ptx_text(*best);
+  fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
+       fmt::format(
+           "no PTX for compute capability {} in the fat binary (it holds: {}); build with nvcc -gencode "
+           "arch=compute_{},code=compute_{}",
+           settings().sm, found.empty() ? "nothing" : found, settings().sm, settings().sm));
+}
+
+[[noreturn]] void fail_elf() {
+  fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
+       "the image is machine code (a cubin); simgpu runs PTX: build with nvcc -gencode "
+       "arch=compute_75,code=compute_75");
+}
+
+[[noreturn]] void fail_unknown() {
+  fail(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text, nor a fat binary, nor an ELF file");
+}
+
+}  // namespace
+
+std::string choose_ptx(const void* image) {
+  try {
+    switch (fatbin::classify(image)) {
+      case fatbin::ImageKind::kWrapper:
+      case fatbin::ImageKind::kContainer: return choose_of_entries(fatbin::entries_of_image(image));
+      case fatbin::ImageKind::kPtxText: return static_cast<const char*>(image);
+      case fatbin::ImageKind::kElf: fail_elf();
+      case fatbin::ImageKind::kUnknown: break;
+    }
+  } catch (const fatbin::Error& error) {
+    fail(CUDA_ERROR_INVALID_IMAGE, error.what());
+  }
+  fail_unknown();
+}
+
+std::string choose_ptx_of_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("cannot read {}", path));
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  bytes.resize(bytes.size() + 16);  // so that looking at a header never leaves the string
+  switch (fatbin::classify(bytes.data())) {
+    case fatbin::ImageKind::kContainer:
+      try {
+        const auto size = bytes.size() - 16;
+        return choose_of_entries(
+            fatbin::entries_of_bytes({reinterpret_cast<const std::byte*>(bytes.data()), size}));
+      } catch (const fatbin::Error& error) {
+        fail(CUDA_ERROR_INVALID_IMAGE, fmt::format("{}: {}", path, error.what()));
+      }
+    case fatbin::ImageKind::kPtxText: return bytes.c_str();
+    case fatbin::ImageKind::kElf: fail_elf();
+    default: fail_unknown();
+  }
+}
+
+std::shared_ptr<Library> add_library(Device& device, std::string ptx, Context* module_of) {
+  auto library = std::make_shared<Library>();
+  library->is_module = module_of != nullptr;
+  library->context = module_of;
+  library->ptx = std::move(ptx);
+  device.libraries.add(library);
+  return library;
+}
+
+void load(Device& device, Library& library) {
+  require(library.load_error == CUDA_SUCCESS, library.load_error);
+  if (library.code != nullptr) return;
+  try {
+    library.code = load_module(library.ptx, device.memory);
+  } catch (const LoadError& error) {
+    say(error.what());
+    library.load_error = CUDA_ERROR_INVALID_PTX;
+    throw CudaError(CUDA_ERROR_INVALID_PTX);
+  }
+  for (const auto& kernel : library.code->kernels()) {
+    auto function = std::make_shared<Function>();
+    function->library = &library;
+    function->code = library.code;
+    function->kernel = kernel.get();
+    function->max_dynamic_shared_bytes =
+        std::max(0, kDefaultDynamicSharedBytes - static_cast<int>(kernel->static_shared_bytes()));
+    device.functions.add(function);
+    library.functions.emplace(kernel->name(), std::move(function));
+  }
+}
+
+void unload(Device& device, Library& library) {
+  for (const auto& [name, function] : library.functions) device.functions.remove(function.get());
+  device.libraries.remove(&library);
+}
+
+void unload_modules_of(Device& device, const Context& context) {
+  std::vector<std::shared_ptr<Library>> gone;
+  for (const auto& [handle, library] : device.libraries.all()) {
+    if (library->context == &context) gone.push_back(library);
+  }
+  for (const auto& library : gone) unload(device, *library);
+}
+
+void reload_libraries(Device& device) {
+  for (const auto& [handle, library] : device.libraries.all()) {
+    if (library->is_module || library->code == nullptr) continue;
+    for (const auto& [name, function] : library->functions) function->code = nullptr;
+    library->code = nullptr;  // the old variables go before the new ones come
+    library->code = load_module(library->ptx, device.memory);
+    for (const auto& [name, function] : library->functions) {
+      function->code = library->code;
+      function->kernel = library->code->find_kernel(name);
+    }
+  }
+}
+
+}  // namespace refrain::simgpu::driver

@@ -1,0 +1,46 @@
+// Loaded code: modules and libraries from PTX text and fat binaries, and the functions in them. It must not
+// launch.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "simgpu/driver/device.hpp"
+#include "simgpu/exec/module.hpp"
+
+namespace refrain::simgpu::driver {
+
+// What a CUfunction and a CUkernel name: one type, so that either is accepted where the other is.
+struct Function {
+  Library* library = nullptr;
+  std::shared_ptr<Module> code;  // keeps kernel alive while a launch is queued
+  const Kernel* kernel = nullptr;
+  int max_dynamic_shared_bytes = 0;
+  int carveout = -1;
+  int non_portable_cluster = 0;
+};
+
+// What a CUmodule and a CUlibrary name. PTX is made ready at first use.
+struct Library {
+  bool is_module = false;
+  Context* context = nullptr;  // of a module; a library has none
+  std::string ptx;
+  std::shared_ptr<Module> code;  // after loading
+  CUresult load_error = CUDA_SUCCESS;
+  std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
+};
+
+// The PTX of an image that suits the device. Throws CudaError after saying what is wrong.
+std::string choose_ptx(const void* image);
+std::string choose_ptx_of_file(const char* path);
+
+std::shared_ptr<Library> add_library(Device& device, std::string ptx, Context* module_of);
+// Makes it ready if it is not. Throws CudaError.
+void load(Device& device, Library& library);
+void unload(Device& device, Library& library);
+void unload_modules_of(Device& device, const Context& context);
+// Libraries and their kernels outlive contexts; what they hold on the device starts anew after a reset.
+void reload_libraries(Device& device);
+
+}  // namespace refrain::simgpu::driver

@@ -1,0 +1,73 @@
+// What the device can be asked to do: one type for queued work and for graph nodes. It must not know of
+// streams or order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "simgpu/driver/api.hpp"
+#include "simgpu/exec/module.hpp"
+
+namespace refrain::simgpu::driver {
+
+struct Event;
+struct Function;
+struct Graph;
+
+struct KernelLaunch {
+  std::shared_ptr<Function> function;
+  LaunchShape shape;
+  std::vector<std::byte> params;  // in kernel layout
+};
+
+// Linear memory, seen as slices of rows.
+struct Place {
+  bool on_device = false;
+  std::uint64_t address = 0;
+  std::uint64_t pitch_bytes = 0;
+  std::uint64_t slice_bytes = 0;
+};
+
+struct Copy {
+  Place destination, source;
+  std::uint64_t width_bytes = 0, height = 1, depth = 1;
+  std::shared_ptr<const std::vector<std::byte>> snapshot;  // of a pageable source, dense; taken at the call
+};
+
+struct Fill {
+  DeviceAddress address = 0;
+  std::uint64_t pitch_bytes = 0;
+  std::uint32_t value = 0;
+  std::uint32_t element_bytes = 1;
+  std::uint64_t width = 0, height = 1;  // in elements, rows
+};
+
+struct HostCall {
+  CUhostFn function = nullptr;
+  CUstreamCallback callback = nullptr;  // instead of function
+  CUstream stream = nullptr;            // told to callback
+  void* data = nullptr;
+};
+
+struct Nothing {};
+struct RecordEvent {
+  std::shared_ptr<Event> event;
+};
+struct WaitEvent {
+  std::shared_ptr<Event> event;
+};
+struct ReleaseMemory {
+  DeviceAddress address = 0;
+};
+struct ChildGraph {
+  std::shared_ptr<Graph> graph;
+};
+
+using Operation = std::variant<Nothing, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
+                               ReleaseMemory, ChildGraph>;
+
+}  // namespace refrain::simgpu::driver

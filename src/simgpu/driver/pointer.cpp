@@ -1,0 +1,126 @@
+// cuPointer* and cuMemGetAddressRange: what an address is. It must not change anything.
+#include <cstring>
+
+#include "simgpu/driver/managed.hpp"
+#include "simgpu/driver/session.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+struct Known {
+  bool on_device = false;
+  std::uint64_t base = 0, bytes = 0;
+  bool virtual_memory = false;
+  bool managed = false;
+};
+
+std::optional<Known> look_up(const Device& device, CUdeviceptr address) {
+  if (const auto* managed = find_managed(device, address)) {
+    return Known{true, managed->first, managed->second.bytes, false, true};
+  }
+  if (device.memory.owns(address)) {
+    const auto range = device.memory.range_of(address);
+    if (!range) return std::nullopt;
+    return Known{true, range->base, range->bytes, device.mappings.contains(range->base), false};
+  }
+  const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1);
+  if (range == nullptr) return std::nullopt;
+  return Known{false, range->first, range->second.bytes, false, false};
+}
+
+template <class T>
+void store(void* out, T value) {
+  std::memcpy(out, &value, sizeof value);
+}
+
+void answer(Session& session, const Known& known, CUpointer_attribute attribute, CUdeviceptr address,
+            void* out) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return store(out, known.virtual_memory ? 0 : reinterpret_cast<std::uintptr_t>(session.context.get()));
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return store<unsigned>(out, known.on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: require(known.on_device); return store(out, address);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      require(!known.on_device || known.managed);
+      return store(out, address);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return store<unsigned char>(out, 0);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED: return store<unsigned char>(out, known.managed ? 1 : 0);
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: return store<unsigned long long>(out, known.base);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store<int>(out, 0);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return store(out, known.base);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return store<std::size_t>(out, known.bytes);
+    case CU_POINTER_ATTRIBUTE_MAPPED: return store<unsigned char>(out, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return store<unsigned long long>(out, 0);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return store<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return store<CUmemoryPool>(out, nullptr);
+    default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
+  }
+}
+
+std::size_t bytes_of(CUpointer_attribute attribute) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MAPPED: return 1;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return 4;
+    default: return 8;
+  }
+}
+
+}  // namespace
+}  // namespace refrain::simgpu::driver
+
+using namespace refrain::simgpu::driver;
+
+CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  return api(Need::kContext, [&](Session& session) {
+    const auto range = look_up(session.device, address);
+    require(range.has_value() && range->on_device, CUDA_ERROR_NOT_FOUND);
+    if (base != nullptr) *base = range->base;
+    if (bytes != nullptr) *bytes = range->bytes;
+  });
+}
+
+CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr address) {
+  return api(Need::kContext, [&](Session& session) {
+    const auto known = look_up(session.device, address);
+    require(out != nullptr && known.has_value());
+    answer(session, *known, attribute, address, out);
+  });
+}
+
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** out,
+                                CUdeviceptr address) {
+  return api(Need::kContext, [&](Session& session) {
+    require(attributes != nullptr && out != nullptr);
+    const auto known = look_up(session.device, address);
+    for (unsigned index = 0; index < count; ++index) {
+      require(out[index] != nullptr);
+      std::memset(out[index], 0, bytes_of(attributes[index]));
+      if (!known) {
+        if (attributes[index] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) store<int>(out[index], -2);
+        continue;
+      }
+      const bool absent =
+          (attributes[index] == CU_POINTER_ATTRIBUTE_HOST_POINTER && known->on_device && !known->managed) ||
+          (attributes[index] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !known->on_device);
+      if (!absent) answer(session, *known, attributes[index], address, out[index]);
+    }
+  });
+}
+
+CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  return api(Need::kContext, [&](Session& session) {
+    const auto known = look_up(session.device, address);
+    require(value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && known.has_value());
+    if (known->virtual_memory) throw CudaError(CUDA_ERROR_NOT_SUPPORTED);
+  });
+}

@@ -1,0 +1,357 @@
+// ld, st, atom and red for all spaces: addresses of a warp are checked together where they lie together, lane
+// by lane otherwise. Lanes act in order, so that atomics repeat exactly.
+
+struct Resolved {
+  std::byte* base = nullptr;  // lane i is at base + (address[i] - origin), or at each[i] if this is null
+  std::uint64_t origin = 0;
+  bool contiguous = false;  // every lane active, each right after the one before
+  std::byte* each[kLanes];
+};
+
+template <class F>
+inline void for_lanes(LaneMask mask, F f) {
+  for (LaneMask rest = mask; rest != 0; rest &= rest - 1) f(static_cast<std::uint32_t>(__builtin_ctz(rest)));
+}
+
+// Lanes that take no part get the address of one that does, so that the checks need no mask.
+inline void addresses(const Warp& w, const Op& op, LaneMask mask, std::uint64_t* out) {
+  std::uint64_t add = static_cast<std::uint64_t>(op.imm);
+  if (op.relative == Relative::kLocalFrame) add += w.frame->local_base;
+  if (op.a == kNoSlot) {
+    for (std::uint32_t i = 0; i < kLanes; ++i) out[i] = add;
+  } else if (op.a_is_64) {
+    const std::uint64_t* a = w.at<std::uint64_t>(op.a);
+    for (std::uint32_t i = 0; i < kLanes; ++i) out[i] = a[i] + add;
+  } else {
+    const std::uint32_t* a = w.at<std::uint32_t>(op.a);
+    for (std::uint32_t i = 0; i < kLanes; ++i) out[i] = a[i] + add;
+  }
+  if (mask != kAllLanes) {
+    const std::uint64_t any = out[__builtin_ctz(mask)];
+    for (std::uint32_t i = 0; i < kLanes; ++i) out[i] = ((mask >> i) & 1u) != 0 ? out[i] : any;
+  }
+}
+
+inline bool is_contiguous(const std::uint64_t* address, std::uint64_t bytes) {
+  std::uint64_t difference = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) difference |= (address[i] - address[0]) ^ (i * bytes);
+  return difference == 0;
+}
+
+struct Span {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+inline Span span_of(const std::uint64_t* address) {
+  Span span{address[0], address[0]};
+  for (std::uint32_t i = 1; i < kLanes; ++i) {
+    span.low = address[i] < span.low ? address[i] : span.low;
+    span.high = address[i] > span.high ? address[i] : span.high;
+  }
+  return span;
+}
+
+// Only where the gap between lanes is small is one check for all of them cheaper.
+constexpr std::uint64_t kMaxSharedCheckBytes = 1u << 16;
+
+inline void resolve_each_global(const Warp& w, const Op& op, const std::uint64_t* address,
+                                std::uint64_t bytes, LaneMask mask, Access access, Resolved& r) {
+  r.base = nullptr;
+  for_lanes(mask, [&](std::uint32_t i) {
+    r.each[i] = w.block->memory->translate(address[i], bytes, access);
+    if (r.each[i] == nullptr) raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
+  });
+}
+
+inline void resolve_global(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                           LaneMask mask, Access access, Resolved& r) {
+  r.contiguous = mask == kAllLanes && is_contiguous(address, bytes);
+  const Span span = r.contiguous ? Span{address[0], address[kLanes - 1]} : span_of(address);
+  if (span.high - span.low < kMaxSharedCheckBytes) {
+    r.origin = span.low;
+    r.base = w.block->memory->translate(span.low, span.high - span.low + bytes, access);
+    if (r.base != nullptr) return;
+  }
+  r.contiguous = false;
+  resolve_each_global(w, op, address, bytes, mask, access, r);
+}
+
+inline void resolve_generic(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                            LaneMask mask, Access access, Resolved& r) {
+  std::uint64_t windows = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) windows |= address[i] & kWindowMask;
+  if (windows == 0) return resolve_global(w, op, address, bytes, mask, access, r);
+  for_lanes(mask, [&](std::uint32_t i) {
+    r.each[i] = generic_pointer(w, i, address[i], bytes, access);
+    if (r.each[i] == nullptr) raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
+  });
+}
+
+// Memory that every thread of the block, or of the launch, sees at the same offsets.
+inline void resolve_offset(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                           LaneMask mask, Access access, std::span<const std::byte> memory, Resolved& r) {
+  const std::uint64_t limit = memory.size() < bytes ? 0 : memory.size() - bytes;
+  bool outside = memory.size() < bytes;
+  for (std::uint32_t i = 0; i < kLanes; ++i) outside |= address[i] > limit;
+  if (outside) {
+    for_lanes(mask, [&](std::uint32_t i) {
+      if (memory.size() < bytes || address[i] > limit) {
+        raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
+      }
+    });
+  }
+  r.base = const_cast<std::byte*>(memory.data());
+  r.origin = 0;
+  r.contiguous = mask == kAllLanes && is_contiguous(address, bytes);
+}
+
+inline void resolve_private(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                            LaneMask mask, Access access, std::byte* memory, std::uint64_t stride,
+                            Resolved& r) {
+  for_lanes(mask, [&](std::uint32_t i) {
+    if (address[i] > stride || stride - address[i] < bytes) {
+      raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
+    }
+    r.each[i] = memory + i * stride + address[i];
+  });
+}
+
+inline void resolve(Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes, LaneMask mask,
+                    Access access, Resolved& r) {
+  std::uint64_t low_bits = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) low_bits |= address[i];
+  if ((low_bits & (bytes - 1)) != 0) {
+    for_lanes(mask, [&](std::uint32_t i) {
+      if ((address[i] & (bytes - 1)) != 0) {
+        raise_misaligned(w, i, address[i], bytes);
+      }
+    });
+  }
+  switch (op.memory) {
+    case Memory::kGlobal: return resolve_global(w, op, address, bytes, mask, access, r);
+    case Memory::kGeneric: return resolve_generic(w, op, address, bytes, mask, access, r);
+    case Memory::kShared: return resolve_offset(w, op, address, bytes, mask, access, w.block->shared, r);
+    case Memory::kLaunchParam: return resolve_offset(w, op, address, bytes, mask, access, w.block->params, r);
+    case Memory::kLocal:
+      return resolve_private(w, op, address, bytes, mask, access, w.local.data(), w.local_stride, r);
+    case Memory::kFrameParam:
+      return resolve_private(w, op, address, bytes, mask, access, w.frame->params.data(),
+                             w.frame->code->param_bytes, r);
+  }
+}
+
+inline bool is_device_memory(Memory memory) {
+  return memory == Memory::kGlobal || memory == Memory::kGeneric;
+}
+inline std::uint64_t moved_bytes(LaneMask mask, std::uint64_t bytes) {
+  return static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
+}
+
+// Widens a loaded T to its register; a signed one in a 16-bit register keeps its upper half zero.
+template <class Slot, class T>
+inline Slot widen(T value, std::uint32_t register_bits) {
+  if constexpr (std::is_signed_v<T>) {
+    const auto wide = static_cast<Slot>(static_cast<std::make_signed_t<Slot>>(value));
+    return register_bits == 16 ? wide & 0xffff : wide;
+  }
+  return value;
+}
+
+template <class T>
+inline T peek(const std::byte* p) {
+  T value;
+  std::memcpy(&value, p, sizeof value);
+  return value;
+}
+
+template <class T, class Slot>
+void load(Warp& w, const Op& op, LaneMask mask) {
+  alignas(64) std::uint64_t address[kLanes];
+  addresses(w, op, mask, address);
+  const std::uint64_t bytes = sizeof(T) * op.width;
+  Resolved r;
+  resolve(w, op, address, bytes, mask, Access::kRead, r);
+  if (is_device_memory(op.memory)) w.block->counts->global_read_bytes += moved_bytes(mask, bytes);
+  const std::uint32_t* list = w.frame->code->lists.data() + op.list;
+  if (op.width == 1 && r.contiguous) {
+    const std::byte* p = r.base + (address[0] - r.origin);
+    Slot* d = w.at<Slot>(list[0]);
+    for (std::uint32_t i = 0; i < kLanes; ++i)
+      d[i] = widen<Slot>(peek<T>(p + i * sizeof(T)), op.register_bits);
+    return;
+  }
+  if (r.base != nullptr && mask == kAllLanes && op.width == 1) {
+    Slot* d = w.at<Slot>(list[0]);
+    for (std::uint32_t i = 0; i < kLanes; ++i) {
+      d[i] = widen<Slot>(peek<T>(r.base + (address[i] - r.origin)), op.register_bits);
+    }
+    return;
+  }
+  if (r.base != nullptr) {
+    // Every lane has the address of an active one.
+    for (std::uint32_t i = 0; i < kLanes; ++i) r.each[i] = r.base + (address[i] - r.origin);
+  }
+  for (std::uint32_t element = 0; element < op.width; ++element) {
+    if (list[element] == kNoSlot) continue;
+    Slot* d = w.at<Slot>(list[element]);
+    for_lanes(mask, [&](std::uint32_t i) {
+      d[i] = widen<Slot>(peek<T>(r.each[i] + element * sizeof(T)), op.register_bits);
+    });
+  }
+}
+
+template <class T, class Slot>
+void store(Warp& w, const Op& op, LaneMask mask) {
+  alignas(64) std::uint64_t address[kLanes];
+  addresses(w, op, mask, address);
+  const std::uint64_t bytes = sizeof(T) * op.width;
+  Resolved r;
+  resolve(w, op, address, bytes, mask, Access::kReadWrite, r);
+  if (is_device_memory(op.memory)) w.block->counts->global_written_bytes += moved_bytes(mask, bytes);
+  const std::uint32_t* list = w.frame->code->lists.data() + op.list;
+  const auto poke = [](std::byte* p, Slot value) {
+    const T narrow = static_cast<T>(value);
+    std::memcpy(p, &narrow, sizeof narrow);
+  };
+  if (op.width == 1 && r.contiguous) {
+    std::byte* p = r.base + (address[0] - r.origin);
+    const Slot* s = w.at<Slot>(list[0]);
+    for (std::uint32_t i = 0; i < kLanes; ++i) poke(p + i * sizeof(T), s[i]);
+    return;
+  }
+  if (r.base != nullptr) {
+    for_lanes(mask, [&](std::uint32_t i) { r.each[i] = r.base + (address[i] - r.origin); });
+  }
+  // Lane by lane: where lanes collide, the last one wins with all its elements.
+  for_lanes(mask, [&](std::uint32_t i) {
+    for (std::uint32_t element = 0; element < op.width; ++element) {
+      poke(r.each[i] + element * sizeof(T), w.at<Slot>(list[element])[i]);
+    }
+  });
+}
+
+template <bool kLoad, class T>
+Handler mover(bool wide) {
+  if constexpr (kLoad) return wide ? load<T, std::uint64_t> : load<T, std::uint32_t>;
+  return wide ? store<T, std::uint64_t> : store<T, std::uint32_t>;
+}
+
+template <bool kLoad>
+Handler find_mover(ptx::Type type, bool wide) {
+  const std::uint32_t bits = ptx::bits_of(type);
+  const bool is_signed = ptx::kind_of(type) == ptx::TypeKind::kSigned;
+  switch (bits) {
+    case 8: return is_signed ? mover<kLoad, std::int8_t>(wide) : mover<kLoad, std::uint8_t>(wide);
+    case 16: return is_signed ? mover<kLoad, std::int16_t>(wide) : mover<kLoad, std::uint16_t>(wide);
+    case 32: return is_signed ? mover<kLoad, std::int32_t>(wide) : mover<kLoad, std::uint32_t>(wide);
+    case 64: return wide ? mover<kLoad, std::uint64_t>(true) : nullptr;
+    default: return nullptr;
+  }
+}
+
+// Atomic updates: new value from (old, b, c, flush).
+struct AtomExch {
+  template <class T>
+  static T apply(T, T b, T, bool) {
+    return b;
+  }
+};
+struct AtomCas {
+  template <class T>
+  static T apply(T old, T b, T c, bool) {
+    return old == b ? c : old;
+  }
+};
+struct AtomInc {
+  template <class T>
+  static T apply(T old, T b, T, bool) {
+    return old >= b ? 0 : old + 1;
+  }
+};
+struct AtomDec {
+  template <class T>
+  static T apply(T old, T b, T, bool) {
+    return old == 0 || old > b ? b : old - 1;
+  }
+};
+template <class F>
+struct AtomInt {
+  template <class T>
+  static T apply(T old, T b, T, bool) {
+    return F::apply(old, b);
+  }
+};
+struct AtomAddF32 {
+  static std::uint32_t apply(std::uint32_t old, std::uint32_t b, std::uint32_t, bool flush) {
+    return flush ? F32<true, false>::Add::apply(old, b) : F32<false, false>::Add::apply(old, b);
+  }
+};
+struct AtomAddF64 {
+  static std::uint64_t apply(std::uint64_t old, std::uint64_t b, std::uint64_t, bool) {
+    return F64::Add::apply(old, b);
+  }
+};
+struct AtomAddF16x2 {
+  static std::uint32_t apply(std::uint32_t old, std::uint32_t b, std::uint32_t, bool) {
+    return Packed<Half<false, false>::Add>::apply(old, b);
+  }
+};
+
+template <class T, class F>
+void atomic(Warp& w, const Op& op, LaneMask mask) {
+  alignas(64) std::uint64_t address[kLanes];
+  addresses(w, op, mask, address);
+  Resolved r;
+  resolve(w, op, address, sizeof(T), mask, Access::kReadWrite, r);
+  if (is_device_memory(op.memory)) {
+    w.block->counts->global_read_bytes += moved_bytes(mask, sizeof(T));
+    w.block->counts->global_written_bytes += moved_bytes(mask, sizeof(T));
+  }
+  const T* b = w.at<T>(op.b);
+  const T* c = op.c == kNoSlot ? b : w.at<T>(op.c);
+  T* d = op.d == kNoSlot ? nullptr : w.at<T>(op.d);
+  for_lanes(mask, [&](std::uint32_t i) {
+    std::byte* p = r.base != nullptr ? r.base + (address[i] - r.origin) : r.each[i];
+    // Subnormals are flushed by additions in global memory only.
+    const bool flush =
+        op.memory == Memory::kGlobal || (op.memory == Memory::kGeneric && (address[i] & kWindowMask) == 0);
+    const T old = peek<T>(p);
+    const T fresh = F::apply(old, b[i], c[i], flush);
+    std::memcpy(p, &fresh, sizeof fresh);
+    if (d != nullptr) d[i] = old;
+  });
+}
+
+template <class T>
+Handler integer_atomic(const ptx::Instruction& in) {
+  using I = Int<T>;
+  using U = std::make_unsigned_t<T>;
+  using ptx::Modifier;
+  if (in.has(Modifier::kAdd)) return atomic<U, AtomInt<typename I::Add>>;
+  if (in.has(Modifier::kMin)) return atomic<U, AtomInt<typename I::Min>>;
+  if (in.has(Modifier::kMax)) return atomic<U, AtomInt<typename I::Max>>;
+  if (in.has(Modifier::kAnd)) return atomic<U, AtomInt<typename I::And>>;
+  if (in.has(Modifier::kOr)) return atomic<U, AtomInt<typename I::Or>>;
+  if (in.has(Modifier::kXor)) return atomic<U, AtomInt<typename I::Xor>>;
+  if (in.has(Modifier::kExch)) return atomic<U, AtomExch>;
+  if (in.has(Modifier::kCas)) return atomic<U, AtomCas>;
+  if (in.has(Modifier::kInc)) return atomic<U, AtomInc>;
+  if (in.has(Modifier::kDec)) return atomic<U, AtomDec>;
+  return nullptr;
+}
+
+inline Handler find_atomic(const ptx::Instruction& in) {
+  const bool add = in.has(ptx::Modifier::kAdd);
+  switch (in.type()) {
+    case ptx::Type::kB32:
+    case ptx::Type::kU32: return integer_atomic<std::uint32_t>(in);
+    case ptx::Type::kS32: return integer_atomic<std::int32_t>(in);
+    case ptx::Type::kB64:
+    case ptx::Type::kU64: return integer_atomic<std::uint64_t>(in);
+    case ptx::Type::kS64: return integer_atomic<std::int64_t>(in);
+    case ptx::Type::kF32: return add ? atomic<std::uint32_t, AtomAddF32> : nullptr;
+    case ptx::Type::kF64: return add ? atomic<std::uint64_t, AtomAddF64> : nullptr;
+    case ptx::Type::kF16x2: return add ? atomic<std::uint32_t, AtomAddF16x2> : nullptr;
+    default: return nullptr;
+  }
+}

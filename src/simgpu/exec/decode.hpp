@@ -1,0 +1,105 @@
+// Syntax to operations. A LayoutPlan fixes where a kernel's shared memory lies; a FunctionDecoder translates
+// one function. Whatever is not understood exactly is refused with its name and line; nothing is executed
+// here.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "simgpu/exec/handlers.hpp"
+#include "simgpu/exec/module.hpp"
+#include "simgpu/exec/program.hpp"
+
+namespace refrain::simgpu {
+
+struct ModuleImage {
+  const ptx::Module* module;
+  std::vector<DeviceAddress> addresses;  // of Module::variables; 0 for those in shared memory
+};
+
+// All modifiers of an instruction are among those that its opcode is implemented with.
+bool modifiers_supported(const ptx::Instruction& instruction);
+
+// Shared memory and the functions that a kernel reaches.
+struct LayoutPlan {
+  std::vector<std::uint32_t> functions;  // of the module, the entry first
+  std::unordered_map<const ptx::Variable*, std::uint32_t> shared_offsets;
+  std::uint32_t static_shared_bytes = 0;
+};
+LayoutPlan plan_layout(const ptx::Module& module, std::uint32_t entry);
+
+// Reorders basic blocks so that a lane that is behind is always at a lower place: blocks before those they
+// lead to, loops in one piece. Adds branches where falling through is no longer possible.
+void order_blocks(std::vector<Op>& ops);
+
+// Throws LoadError.
+std::unique_ptr<Program> decode_kernel(const ModuleImage& image, std::uint32_t entry);
+
+class FunctionDecoder {
+ public:
+  FunctionDecoder(const ModuleImage& image, const LayoutPlan& layout, const ptx::Function& function,
+                  const std::unordered_map<std::uint32_t, Code*>& codes, Code& code);
+  void run();
+
+ private:
+  using Operand = ptx::Operand;
+  using Type = ptx::Type;
+  // Offsets of constants and special registers until the size of the register area is known.
+  static constexpr std::uint32_t kConstantFlag = 0x80000000;
+  static constexpr std::uint32_t kSpecialFlag = 0x40000000;
+
+  [[noreturn]] void refuse(const std::string& why) const;
+  void instruction(const ptx::Instruction& in);
+
+  // Operands (decode_operands.cpp)
+  std::uint32_t register_slot(std::uint32_t index);
+  std::uint32_t register_bits(std::uint32_t index) const;
+  std::uint32_t constant_slot(std::uint64_t bits, bool is_64);
+  std::uint32_t special_slot(ptx::SpecialRegister special);
+  std::uint32_t destination(const Operand& operand, Type type);
+  std::uint32_t source(const Operand& operand, Type type);
+  std::uint64_t immediate_bits(const Operand& operand, Type type) const;
+  std::uint32_t predicate_source(const Operand& operand, bool* negated = nullptr);
+  std::uint64_t variable_address(const Operand& operand) const;  // not of local variables
+  bool is_local_variable(const Operand& operand) const;
+  std::uint32_t patched(std::uint32_t slot) const;
+  void patch_slots();
+
+  // Families
+  void alu(const ptx::Instruction& in, Op op);
+  void compare(const ptx::Instruction& in, Op op);
+  void move(const ptx::Instruction& in, Op op);
+  void move_vector(const ptx::Instruction& in, Op op);
+  void convert_address(const ptx::Instruction& in, Op op);
+  void warp_exchange(const ptx::Instruction& in, Op op);
+  void barrier(const ptx::Instruction& in, Op op);
+  void load_or_store(const ptx::Instruction& in, Op op);
+  void is_space(const ptx::Instruction& in, Op op);
+  void atomic(const ptx::Instruction& in, Op op);
+  void address(const ptx::Instruction& in, const Operand& operand, Op& op);
+  Memory memory_of(const ptx::Instruction& in, const Operand& operand) const;
+  void call(const ptx::Instruction& in, Op op);
+  Builtin builtin_of(const ptx::Function& callee) const;
+  void layout_variables();
+  void emit(Op op) { code_.ops.push_back(op); }
+  std::uint32_t add_list(const std::vector<std::uint32_t>& slots);
+
+  const ModuleImage& image_;
+  const LayoutPlan& layout_;
+  const ptx::Function& function_;
+  const std::unordered_map<std::uint32_t, Code*>& codes_;
+  Code& code_;
+  const HandlerTable& handlers_;
+  const ptx::Instruction* current_ = nullptr;
+  std::vector<std::uint32_t> slots_;    // of registers
+  std::vector<std::uint64_t> offsets_;  // of Function::variables in their own space
+  std::uint32_t next_predicate_ = 0;
+  std::uint32_t predicates_left_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> constants_32_;
+  std::unordered_map<std::uint64_t, std::uint32_t> constants_64_;
+  std::vector<SpecialSlot> specials_;
+  std::uint32_t special_bytes_ = 0;
+};
+
+}  // namespace refrain::simgpu

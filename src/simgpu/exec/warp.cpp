@@ -1,0 +1,351 @@
+// How a warp runs: groups of lanes that are at the same place, the one that is furthest behind first, so that
+// they meet again. Lanes that wait (barriers, member masks) let the others go on. It must not depend on time
+// or threads.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "simgpu/exec/warp.hpp"
+
+namespace refrain::simgpu {
+namespace {
+
+// After so many operations other groups of the warp, and other warps, get a turn: lanes may wait for each
+// other in loops.
+constexpr std::uint32_t kSliceOperations = 1u << 18;
+constexpr std::uint32_t kNoPc = 0xffffffff;
+
+std::uint32_t first_lane(LaneMask mask) {
+  return static_cast<std::uint32_t>(std::countr_zero(mask));
+}
+
+class WarpRunner {
+ public:
+  explicit WarpRunner(Warp& warp) : warp_(warp) {}
+
+  WarpState run() {
+    std::uint32_t slice = kSliceOperations;
+    while (select()) {
+      if (!run_group(slice)) return WarpState::kSliced;
+    }
+    if (warp_.groups.empty()) return WarpState::kDone;
+    return wake_synchronised() ? WarpState::kSliced : WarpState::kBlocked;
+  }
+
+ private:
+  bool select();
+  void merge_into_current();
+  bool run_group(std::uint32_t& slice);
+  bool control(const Op& op, LaneMask mask);
+  void branch(const Op& op, LaneMask taken);
+  void call(const Op& op, LaneMask mask);
+  void leave(LaneMask mask);
+  void exit(LaneMask mask);
+  void barrier(const Op& op, LaneMask mask);
+  bool synchronise(const Op& op, LaneMask mask);
+  LaneMask required_lanes(const Op& op, const Frame& frame, LaneMask mask) const;
+  bool wake_synchronised();
+  void load();
+  void save();
+  void split_off(LaneMask others, std::uint32_t pc);
+  void find_merge_pc();
+
+  Group& group() { return warp_.groups[current_]; }
+
+  Warp& warp_;
+  std::size_t current_ = 0;
+  // The running group, while it runs.
+  const Op* ops_ = nullptr;
+  std::uint32_t pc_ = 0;
+  LaneMask mask_ = 0;
+  std::uint32_t merge_pc_ = kNoPc;  // stop here: another group waits
+};
+
+// The ready group in the deepest call, then at the lowest place. False: none is ready.
+bool WarpRunner::select() {
+  for (int pass = 0; pass < 2; ++pass) {
+    const Group* best = nullptr;
+    for (const Group& candidate : warp_.groups) {
+      if (candidate.state != GroupState::kReady || candidate.yielded) continue;
+      if (best == nullptr || candidate.frame->depth > best->frame->depth ||
+          (candidate.frame->depth == best->frame->depth && candidate.pc < best->pc)) {
+        best = &candidate;
+      }
+    }
+    if (best != nullptr) {
+      current_ = static_cast<std::size_t>(best - warp_.groups.data());
+      merge_into_current();
+      load();
+      return true;
+    }
+    // Everyone ready has had a turn: a new round.
+    for (Group& candidate : warp_.groups) candidate.yielded = false;
+  }
+  return false;
+}
+
+void WarpRunner::merge_into_current() {
+  for (std::size_t i = warp_.groups.size(); i-- > 0;) {
+    const Group& other = warp_.groups[i];
+    if (i == current_ || other.state != GroupState::kReady || other.frame != group().frame ||
+        other.pc != group().pc) {
+      continue;
+    }
+    group().mask |= other.mask;
+    warp_.groups.erase(warp_.groups.begin() + static_cast<std::ptrdiff_t>(i));
+    if (i < current_) --current_;
+  }
+}
+
+void WarpRunner::find_merge_pc() {
+  merge_pc_ = kNoPc;
+  for (std::size_t i = 0; i < warp_.groups.size(); ++i) {
+    const Group& other = warp_.groups[i];
+    if (i != current_ && other.state == GroupState::kReady && other.frame == warp_.frame && other.pc > pc_) {
+      merge_pc_ = std::min(merge_pc_, other.pc);
+    }
+  }
+}
+
+void WarpRunner::load() {
+  warp_.frame = group().frame;
+  warp_.registers = warp_.frame->registers.get();
+  ops_ = warp_.frame->code->ops.data();
+  pc_ = group().pc;
+  mask_ = group().mask;
+  find_merge_pc();
+}
+
+void WarpRunner::save() {
+  group().pc = pc_;
+  group().mask = mask_;
+}
+
+// The lanes of the current group that are not in mask_ any more go on elsewhere.
+void WarpRunner::split_off(LaneMask others, std::uint32_t pc) {
+  if (others == 0) return;
+  warp_.groups.push_back(Group{warp_.frame, pc, others});
+}
+
+// True: pick a group again. False: the slice is over.
+bool WarpRunner::run_group(std::uint32_t& slice) {
+  ExecutionCounts& counts = *warp_.block->counts;
+  auto lanes = static_cast<std::uint32_t>(std::popcount(mask_));
+  while (pc_ < merge_pc_) {
+    if (--slice == 0) {
+      save();
+      group().yielded = true;
+      return false;
+    }
+    const Op& op = ops_[pc_];
+    warp_.op = &op;
+    ++counts.warp_instructions;
+    counts.thread_instructions += lanes;
+    LaneMask mask = mask_;
+    if (op.guard != kNoSlot)
+      mask &= op.guard_negated ? ~warp_.predicate(op.guard) : warp_.predicate(op.guard);
+    if (op.kind == OpKind::kPlain) {
+      if (mask != 0) op.run(warp_, op, mask);
+      ++pc_;
+    } else if (mask == 0) {
+      ++pc_;
+    } else if (!control(op, mask)) {
+      return true;
+    } else {
+      lanes = static_cast<std::uint32_t>(std::popcount(mask_));
+    }
+  }
+  save();
+  return true;
+}
+
+// False: the current group has stopped or is gone.
+bool WarpRunner::control(const Op& op, LaneMask mask) {
+  switch (op.kind) {
+    case OpKind::kPlain: return true;
+    case OpKind::kBranch: branch(op, mask); return true;
+    case OpKind::kWarpSync: return synchronise(op, mask);
+    case OpKind::kCall: call(op, mask); return true;
+    case OpKind::kReturn:
+      if (warp_.frame->parent != nullptr) {
+        leave(mask);
+      } else {
+        exit(mask);
+      }
+      return false;
+    case OpKind::kExit: exit(mask); return false;
+    case OpKind::kBarrier: barrier(op, mask); return false;
+    case OpKind::kTrap: raise(warp_, first_lane(mask), FaultKind::kTrap, "trap instruction");
+  }
+  return true;
+}
+
+void WarpRunner::branch(const Op& op, LaneMask taken) {
+  const LaneMask rest = op.target == pc_ + 1 ? 0 : mask_ & ~taken;
+  if (rest == 0) {
+    const bool back = op.target <= pc_;
+    pc_ = op.target;
+    // What was behind may now be ahead.
+    if (back && warp_.groups.size() > 1) find_merge_pc();
+    return;
+  }
+  // The lower place goes on, the other waits.
+  const std::uint32_t next = pc_ + 1;
+  const bool taken_first = op.target < next;
+  mask_ = taken_first ? taken : rest;
+  pc_ = taken_first ? op.target : next;
+  save();
+  split_off(taken_first ? rest : taken, taken_first ? next : op.target);
+  find_merge_pc();
+}
+
+void WarpRunner::call(const Op& op, LaneMask mask) {
+  const CallSite& site = warp_.frame->code->calls[op.target];
+  if (site.callee == nullptr) {
+    call_builtin(warp_, site, mask);
+    ++pc_;
+    return;
+  }
+  split_off(mask_ & ~mask, pc_ + 1);
+  Frame* caller = warp_.frame;
+  Frame* callee = push_frame(warp_, *site.callee, caller, pc_, mask);
+  copy_params(*caller, *callee, site.arguments, mask);
+  group() = Group{callee, 0, mask};
+  load();
+}
+
+void WarpRunner::leave(LaneMask mask) {
+  Frame* frame = warp_.frame;
+  Frame* parent = frame->parent;
+  const CallSite& site = parent->code->calls[parent->code->ops[frame->call_pc].target];
+  copy_params(*frame, *parent, site.results, mask);
+  split_off(mask_ & ~mask, pc_ + 1);
+  group() = Group{parent, frame->call_pc + 1, mask};
+  leave_frame(warp_, frame, mask);
+}
+
+void WarpRunner::exit(LaneMask mask) {
+  warp_.alive &= ~mask;
+  warp_.block->live_threads -= static_cast<std::uint32_t>(std::popcount(mask));
+  mask_ &= ~mask;
+  ++pc_;
+  save();
+  if (mask_ == 0) warp_.groups.erase(warp_.groups.begin() + static_cast<std::ptrdiff_t>(current_));
+  for (Frame* frame = warp_.frame; frame != nullptr && frame->parent != nullptr;) {
+    Frame* parent = frame->parent;
+    leave_frame(warp_, frame, mask);
+    frame = parent;
+  }
+}
+
+void WarpRunner::barrier(const Op& op, LaneMask mask) {
+  const std::uint32_t lane = first_lane(mask);
+  const std::uint32_t id = warp_.at<std::uint32_t>(op.a)[lane];
+  if (id >= kBarriers) {
+    raise(warp_, lane, FaultKind::kIllegalInstruction,
+          fmt::format("barrier {}: there are {}", id, kBarriers));
+  }
+  BarrierState& state = warp_.block->barriers[id];
+  if (op.b != kNoSlot) state.expected = warp_.at<std::uint32_t>(op.b)[lane];
+  if (op.c != kNoSlot) {
+    const LaneMask votes = op.c_negated ? ~warp_.predicate(op.c) : warp_.predicate(op.c);
+    state.votes += static_cast<std::uint32_t>(std::popcount(votes & mask));
+  }
+  state.arrived += static_cast<std::uint32_t>(std::popcount(mask));
+  split_off(mask_ & ~mask, pc_ + 1);
+  mask_ = mask;
+  save();
+  group().state = GroupState::kAtBarrier;
+  group().barrier = id;
+}
+
+LaneMask WarpRunner::required_lanes(const Op& op, const Frame& frame, LaneMask mask) const {
+  std::uint32_t members[kLanes];
+  std::memcpy(members, frame.registers.get() + frame.code->lists[op.list], sizeof members);
+  LaneMask required = 0;
+  for (LaneMask rest = mask; rest != 0; rest &= rest - 1) required |= members[first_lane(rest)];
+  return required & warp_.alive;
+}
+
+bool WarpRunner::synchronise(const Op& op, LaneMask mask) {
+  LaneMask missing = required_lanes(op, *warp_.frame, mask) & ~mask;
+  for (std::size_t i = warp_.groups.size(); missing != 0 && i-- > 0;) {
+    const Group& other = warp_.groups[i];
+    if (i == current_ || other.state != GroupState::kAtWarpSync || other.frame != warp_.frame ||
+        other.pc != pc_) {
+      continue;
+    }
+    mask |= other.mask;
+    mask_ |= other.mask;
+    warp_.groups.erase(warp_.groups.begin() + static_cast<std::ptrdiff_t>(i));
+    if (i < current_) --current_;
+    missing = required_lanes(op, *warp_.frame, mask) & ~mask;
+  }
+  if (missing == 0) {
+    op.run(warp_, op, mask);
+    ++pc_;
+    save();
+    return true;
+  }
+  split_off(mask_ & ~mask, pc_ + 1);
+  mask_ = mask;
+  save();
+  group().state = GroupState::kAtWarpSync;
+  return false;
+}
+
+// Nobody is ready. Those whose missing lanes have exited go on; so do those that wait for each other at
+// different bar.warp.sync. True if anyone does.
+bool WarpRunner::wake_synchronised() {
+  LaneMask waiting = 0;
+  const auto op_of = [](const Group& group) -> const Op& { return group.frame->code->ops[group.pc]; };
+  const auto only_waits = [](const Op& op) { return op.imm != 0; };  // bar.warp.sync
+  for (const Group& group : warp_.groups) {
+    if (group.state == GroupState::kAtWarpSync && only_waits(op_of(group))) waiting |= group.mask;
+  }
+  bool woken = false;
+  for (Group& group : warp_.groups) {
+    if (group.state != GroupState::kAtWarpSync) continue;
+    const LaneMask required = required_lanes(op_of(group), *group.frame, group.mask);
+    const bool meets_others = only_waits(op_of(group)) && (required & ~waiting) == 0;
+    if ((required & ~group.mask) != 0 && !meets_others) continue;
+    group.state = GroupState::kReady;
+    if (meets_others) ++group.pc;
+    woken = true;
+  }
+  return woken;
+}
+
+}  // namespace
+
+WarpState run_warp(Warp& warp) {
+  return WarpRunner(warp).run();
+}
+
+void release_barrier(Warp& warp, std::uint32_t barrier) {
+  const BarrierState& state = warp.block->barriers[barrier];
+  for (Group& group : warp.groups) {
+    if (group.state != GroupState::kAtBarrier || group.barrier != barrier) continue;
+    const Op& op = group.frame->code->ops[group.pc];
+    warp.frame = group.frame;
+    warp.registers = group.frame->registers.get();
+    if (op.d != kNoSlot) {
+      // bar.red: imm says which reduction.
+      const bool all = state.votes == state.arrived;
+      const bool truth = op.combine == Combine::kAnd ? all : state.votes != 0;
+      if (op.combine == Combine::kNone) {
+        for (LaneMask rest = group.mask; rest != 0; rest &= rest - 1) {
+          warp.at<std::uint32_t>(op.d)[first_lane(rest)] = state.votes;
+        }
+      } else {
+        LaneMask& p = warp.predicate(op.d);
+        p = truth ? p | group.mask : p & ~group.mask;
+      }
+    }
+    group.state = GroupState::kReady;
+    ++group.pc;
+  }
+}
+
+}  // namespace refrain::simgpu

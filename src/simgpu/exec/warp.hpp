@@ -1,0 +1,125 @@
+// Run-time state: frames of registers, warps, and the block they belong to. Owned by one thread for one
+// launch. Operations reach registers and memory through this; scheduling is in block.cpp.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "simgpu/exec/module.hpp"
+#include "simgpu/exec/program.hpp"
+
+namespace refrain::simgpu {
+
+// Ends a launch. Thrown and caught inside this folder only.
+struct FaultSignal {
+  Fault fault;
+};
+
+struct FrameStorageDeleter {
+  void operator()(std::byte* bytes) const noexcept { ::operator delete[](bytes, std::align_val_t(64)); }
+};
+using FrameStorage = std::unique_ptr<std::byte[], FrameStorageDeleter>;
+
+// One activation of a function by some lanes of a warp.
+struct Frame {
+  const Code* code = nullptr;
+  Frame* parent = nullptr;
+  std::uint32_t call_pc = 0;  // in the parent
+  LaneMask lanes = 0;         // still inside
+  std::uint32_t depth = 0;
+  std::uint32_t local_base = 0;
+  FrameStorage registers;
+  std::vector<std::byte> params;  // [lane][code->param_bytes]
+};
+
+enum class GroupState : std::uint8_t { kReady, kAtBarrier, kAtWarpSync };
+
+// Lanes of a warp that are at the same place.
+struct Group {
+  Frame* frame;
+  std::uint32_t pc;
+  LaneMask mask;
+  GroupState state = GroupState::kReady;
+  bool yielded = false;
+  std::uint32_t barrier = 0;
+};
+
+struct BarrierState {
+  std::uint32_t arrived = 0;
+  std::uint32_t expected = 0;  // 0: every thread that has not exited
+  std::uint32_t votes = 0;     // bar.red: predicates that were true
+};
+constexpr std::uint32_t kBarriers = 16;
+
+struct Block {
+  const Program* program = nullptr;
+  const AddressSpace* memory = nullptr;
+  const LaunchShape* shape = nullptr;
+  std::span<const std::byte> params;
+  std::uint64_t clock_ns = 0;
+  ExecutionCounts* counts = nullptr;
+  Dim3 index;
+  std::uint32_t live_threads = 0;
+  std::vector<std::byte> shared;
+  BarrierState barriers[kBarriers];
+};
+
+struct Warp {
+  Block* block = nullptr;
+  std::byte* registers = nullptr;  // of the running group's frame
+  Frame* frame = nullptr;
+  const Op* op = nullptr;  // running, for faults
+  std::uint32_t index = 0;
+  LaneMask alive = 0;
+  std::vector<Group> groups;
+  std::vector<std::unique_ptr<Frame>> frames;        // in use
+  std::vector<std::unique_ptr<Frame>> spare_frames;  // constants in place, ready to be used again
+  std::vector<std::byte> local;                      // [lane][local_stride]
+  std::uint32_t local_stride = 0;
+
+  template <class T>
+  T* at(std::uint32_t slot) const noexcept {
+    return static_cast<T*>(__builtin_assume_aligned(reinterpret_cast<T*>(registers + slot), alignof(T)));
+  }
+  LaneMask& predicate(std::uint32_t slot) const noexcept { return *at<LaneMask>(slot); }
+  std::uint32_t thread(std::uint32_t lane) const noexcept { return index * kLanes + lane; }
+};
+
+// "kernel K, block (x,y,z), thread (x,y,z), line L: …"
+[[noreturn]] void raise(const Warp& warp, std::uint32_t lane, FaultKind kind, const std::string& what);
+
+// The byte behind a generic address for a lane, or nullptr; counts as no access.
+std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t address, std::uint64_t bytes,
+                           Access access) noexcept;
+// Raises the fault that an access by a lane deserves.
+[[noreturn]] void raise_access(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                               std::uint64_t bytes, bool write);
+
+[[noreturn]] void raise_misaligned(const Warp& warp, std::uint32_t lane, std::uint64_t address,
+                                   std::uint64_t bytes);
+
+void call_builtin(Warp& warp, const CallSite& site, LaneMask mask);
+std::uint64_t special_value(const Warp& warp, ptx::SpecialRegister special, std::uint32_t lane) noexcept;
+
+// Frames (frames.cpp). A new frame has its registers cleared and its constants and special registers in
+// place.
+Frame* push_frame(Warp& warp, const Code& code, Frame* parent, std::uint32_t call_pc, LaneMask lanes);
+// Lanes that leave a frame for good; the frame is kept for reuse once it is empty.
+void leave_frame(Warp& warp, Frame* frame, LaneMask lanes);
+// Back to the state in which a block begins: only the entry's frame, everything cleared.
+void reset_warp(Warp& warp, LaneMask alive);
+void copy_params(const Frame& from, Frame& to, const std::vector<ArgumentCopy>& copies, LaneMask lanes);
+
+enum class WarpState { kDone, kBlocked, kSliced };
+// Runs a warp until it ends, waits at a barrier, or has had its turn (warp.cpp).
+WarpState run_warp(Warp& warp);
+// Groups that wait at the barrier go on.
+void release_barrier(Warp& warp, std::uint32_t barrier);
+
+// Runs all blocks of a launch. Throws FaultSignal.
+void run_blocks(const Program& program, const AddressSpace& memory, const LaunchShape& shape,
+                std::span<const std::byte> params, std::uint64_t clock_ns, ExecutionCounts& counts);
+
+}  // namespace refrain::simgpu

@@ -1,0 +1,95 @@
+// mmap, memfd and the page-state array. It must not decide which pages exist or who may use them.
+#include "simgpu/memory/backing_store.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <system_error>
+
+namespace refrain::simgpu {
+namespace {
+
+// Where the device's region goes if nothing else is there, so that addresses repeat from run to run.
+constexpr std::uint64_t kDeviceHint = 0x200000000000;
+
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+void* reserve_region(void* hint, std::uint64_t bytes, int protection) {
+  return mmap(hint, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+}  // namespace
+
+BackingStore::BackingStore(std::uint64_t page_bytes)
+    : page_shift_(static_cast<unsigned>(std::countr_zero(page_bytes))),
+      state_count_(kRegionBytes >> page_shift_) {
+  file_ = memfd_create("simgpu", MFD_CLOEXEC);
+  if (file_ < 0) fail("simgpu: memfd_create");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a wish, not an object
+  device_region_ = reserve_region(reinterpret_cast<void*>(kDeviceHint), kRegionBytes, PROT_NONE);
+  void* backing = reserve_region(nullptr, kRegionBytes, PROT_NONE);
+  void* states = reserve_region(nullptr, state_count_, PROT_READ | PROT_WRITE);
+  if (device_region_ == MAP_FAILED || backing == MAP_FAILED || states == MAP_FAILED)
+    fail("simgpu: address space");
+  device_ = reinterpret_cast<std::uint64_t>(device_region_);
+  backing_ = static_cast<std::byte*>(backing);
+  states_ = static_cast<std::uint8_t*>(states);
+}
+
+BackingStore::~BackingStore() {
+  munmap(device_region_, kRegionBytes);
+  munmap(backing_, kRegionBytes);
+  munmap(states_, state_count_);
+  close(file_);
+}
+
+bool BackingStore::attach(std::uint64_t address, std::uint64_t bytes, std::uint64_t file_offset) noexcept {
+  return mmap(host(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
+              static_cast<off_t>(file_offset)) != MAP_FAILED;
+}
+
+void BackingStore::detach(std::uint64_t address, std::uint64_t bytes) noexcept {
+  // Protecting is enough if the host cannot spare a mapping: the page states already refuse every access.
+  if (mmap(host(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED) {
+    mprotect(host(address), bytes, PROT_NONE);
+  }
+}
+
+bool BackingStore::extend_file(std::uint64_t bytes) noexcept {
+  if (bytes <= file_bytes_) return true;
+  if (ftruncate(file_, static_cast<off_t>(bytes)) != 0) return false;
+  file_bytes_ = bytes;
+  return true;
+}
+
+void BackingStore::discard(std::uint64_t file_offset, std::uint64_t bytes) noexcept {
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(file_offset),
+            static_cast<off_t>(bytes));
+}
+
+void BackingStore::set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept {
+  const std::uint64_t first = (address - device_) >> page_shift_;
+  const std::uint64_t count = bytes >> page_shift_;
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    std::atomic_ref(states_[i]).store(state, std::memory_order_release);
+  }
+}
+
+bool BackingStore::allows(std::uint64_t address, std::uint64_t bytes, std::uint8_t wanted) const noexcept {
+  const std::uint64_t offset = address - device_;
+  if (address < device_ || offset >= kRegionBytes || bytes > kRegionBytes - offset) return false;
+  const std::uint64_t last = (offset + (bytes == 0 ? 0 : bytes - 1)) >> page_shift_;
+  for (std::uint64_t i = offset >> page_shift_; i <= last; ++i) {
+    if ((std::atomic_ref(states_[i]).load(std::memory_order_acquire) & wanted) != wanted) return false;
+  }
+  return true;
+}
+
+}  // namespace refrain::simgpu

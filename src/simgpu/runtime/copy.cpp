@@ -1,0 +1,188 @@
+// cudaMemcpy* and cudaMemset*. It must not touch the bytes.
+#include "simgpu/runtime/convert.hpp"
+#include "simgpu/runtime/registry.hpp"
+
+namespace refrain::simgpu::runtime {
+namespace {
+
+CUdeviceptr device(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+void check_kind(cudaMemcpyKind kind) {
+  require(kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault, cudaErrorInvalidMemcpyDirection);
+}
+
+CUresult copy(const DriverApi& cu, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  check_kind(kind);
+  switch (kind) {
+    case cudaMemcpyHostToDevice: return cu.cuMemcpyHtoD(device(to), from, bytes);
+    case cudaMemcpyDeviceToHost: return cu.cuMemcpyDtoH(to, device(from), bytes);
+    case cudaMemcpyDeviceToDevice: return cu.cuMemcpyDtoD(device(to), device(from), bytes);
+    default: return cu.cuMemcpy(device(to), device(from), bytes);
+  }
+}
+
+CUresult copy_async(const DriverApi& cu, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                    cudaStream_t stream) {
+  check_kind(kind);
+  switch (kind) {
+    case cudaMemcpyHostToDevice: return cu.cuMemcpyHtoDAsync(device(to), from, bytes, stream);
+    case cudaMemcpyDeviceToHost: return cu.cuMemcpyDtoHAsync(to, device(from), bytes, stream);
+    case cudaMemcpyDeviceToDevice: return cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream);
+    default: return cu.cuMemcpyAsync(device(to), device(from), bytes, stream);
+  }
+}
+
+CUmemorytype type_of(cudaMemcpyKind kind, bool source) {
+  check_kind(kind);
+  if (kind == cudaMemcpyDefault) return CU_MEMORYTYPE_UNIFIED;
+  const cudaMemcpyKind from_host = source ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+  return kind == cudaMemcpyHostToHost || kind == from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+}
+
+CUDA_MEMCPY2D as_2d(const CUDA_MEMCPY3D& from) {
+  CUDA_MEMCPY2D out{};
+  out.srcMemoryType = from.srcMemoryType;
+  out.srcHost = from.srcHost;
+  out.srcDevice = from.srcDevice;
+  out.srcPitch = from.srcPitch;
+  out.dstMemoryType = from.dstMemoryType;
+  out.dstHost = from.dstHost;
+  out.dstDevice = from.dstDevice;
+  out.dstPitch = from.dstPitch;
+  out.WidthInBytes = from.WidthInBytes;
+  out.Height = from.Height;
+  return out;
+}
+
+// The address inside a symbol, checked.
+void* in_symbol(const DriverApi& cu, const void* symbol, std::size_t offset, std::size_t bytes) {
+  const Symbol found = symbol_of(cu, symbol);
+  require(offset <= found.bytes && bytes <= found.bytes - offset);
+  return reinterpret_cast<void*>(found.address + offset);
+}
+
+}  // namespace
+
+CUDA_MEMCPY3D flat_copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                        std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+  require(to_pitch >= width && from_pitch >= width, cudaErrorInvalidPitchValue);
+  CUDA_MEMCPY3D out{};
+  out.srcMemoryType = type_of(kind, true);
+  out.srcHost = from;
+  out.srcDevice = device(from);
+  out.srcPitch = from_pitch;
+  out.dstMemoryType = type_of(kind, false);
+  out.dstHost = to;
+  out.dstDevice = device(to);
+  out.dstPitch = to_pitch;
+  out.WidthInBytes = width;
+  out.Height = height;
+  out.Depth = 1;
+  return out;
+}
+
+CUDA_MEMCPY3D copy_of(const cudaMemcpy3DParms& params) {
+  require(params.srcArray == nullptr && params.dstArray == nullptr, cudaErrorNotSupported);
+  CUDA_MEMCPY3D out = flat_copy(params.dstPtr.ptr, params.dstPtr.pitch, params.srcPtr.ptr,
+                                params.srcPtr.pitch, params.extent.width, params.extent.height, params.kind);
+  out.Depth = params.extent.depth;
+  out.srcHeight = params.srcPtr.ysize;
+  out.dstHeight = params.dstPtr.ysize;
+  out.srcXInBytes = params.srcPos.x;
+  out.srcY = params.srcPos.y;
+  out.srcZ = params.srcPos.z;
+  out.dstXInBytes = params.dstPos.x;
+  out.dstY = params.dstPos.y;
+  out.dstZ = params.dstPos.z;
+  return out;
+}
+
+CUDA_MEMSET_NODE_PARAMS fill_of(const cudaMemsetParams& params) {
+  CUDA_MEMSET_NODE_PARAMS out{};
+  out.dst = device(params.dst);
+  out.pitch = params.pitch;
+  out.value = params.value;
+  out.elementSize = params.elementSize;
+  out.width = params.width;
+  out.height = params.height;
+  return out;
+}
+
+}  // namespace refrain::simgpu::runtime
+
+using namespace refrain::simgpu::runtime;
+
+SIMGPU_FORWARD(cudaMemcpy, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind),
+               copy(cu, to, from, bytes, kind))
+SIMGPU_FORWARD(cudaMemcpyAsync,
+               (void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream),
+               copy_async(cu, to, from, bytes, kind, stream))
+
+SIMGPU_FORWARD(cudaMemcpyToSymbol,
+               (const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind),
+               copy(cu, in_symbol(cu, symbol, offset, bytes), from, bytes, kind))
+SIMGPU_FORWARD(cudaMemcpyToSymbolAsync,
+               (const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                cudaStream_t stream),
+               copy_async(cu, in_symbol(cu, symbol, offset, bytes), from, bytes, kind, stream))
+SIMGPU_FORWARD(cudaMemcpyFromSymbol,
+               (void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind),
+               copy(cu, to, in_symbol(cu, symbol, offset, bytes), bytes, kind))
+SIMGPU_FORWARD(cudaMemcpyFromSymbolAsync,
+               (void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                cudaStream_t stream),
+               copy_async(cu, to, in_symbol(cu, symbol, offset, bytes), bytes, kind, stream))
+
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                         size_t height, cudaMemcpyKind kind) {
+  return call([&](const DriverApi& cu) {
+    const CUDA_MEMCPY2D copy = as_2d(flat_copy(to, to_pitch, from, from_pitch, width, height, kind));
+    return cu.cuMemcpy2DUnaligned(&copy);
+  });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return call([&](const DriverApi& cu) {
+    const CUDA_MEMCPY2D copy = as_2d(flat_copy(to, to_pitch, from, from_pitch, width, height, kind));
+    return cu.cuMemcpy2DAsync(&copy, stream);
+  });
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* params) {
+  return call([&](const DriverApi& cu) {
+    require(params != nullptr);
+    const CUDA_MEMCPY3D copy = copy_of(*params);
+    return cu.cuMemcpy3D(&copy);
+  });
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stream) {
+  return call([&](const DriverApi& cu) {
+    require(params != nullptr);
+    const CUDA_MEMCPY3D copy = copy_of(*params);
+    return cu.cuMemcpy3DAsync(&copy, stream);
+  });
+}
+
+SIMGPU_FORWARD(cudaMemcpyPeer, (void* to, int to_device, const void* from, int from_device, size_t bytes),
+               to_device == 0 && from_device == 0 ? cu.cuMemcpyDtoD(device(to), device(from), bytes)
+                                                  : CUDA_ERROR_INVALID_DEVICE)
+SIMGPU_FORWARD(cudaMemcpyPeerAsync,
+               (void* to, int to_device, const void* from, int from_device, size_t bytes,
+                cudaStream_t stream),
+               to_device == 0 && from_device == 0
+                   ? cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream)
+                   : CUDA_ERROR_INVALID_DEVICE)
+SIMGPU_FORWARD(cudaMemset, (void* to, int value, size_t bytes),
+               cu.cuMemsetD8(device(to), static_cast<unsigned char>(value), bytes))
+SIMGPU_FORWARD(cudaMemsetAsync, (void* to, int value, size_t bytes, cudaStream_t stream),
+               cu.cuMemsetD8Async(device(to), static_cast<unsigned char>(value), bytes, stream))
+SIMGPU_FORWARD(cudaMemset2D, (void* to, size_t pitch, int value, size_t width, size_t height),
+               cu.cuMemsetD2D8(device(to), pitch, static_cast<unsigned char>(value), width, height))
+SIMGPU_FORWARD(cudaMemset2DAsync,
+               (void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
+               cu.cuMemsetD2D8Async(device(to), pitch, static_cast<unsigned char>(value), width, height,
+                                    stream))

@@ -1,0 +1,27 @@
+// A bad setting: one line, and no device.
+#include "simgpu/driver/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "simgpu/driver/api.hpp"
+
+namespace refrain::simgpu::driver {
+namespace {
+
+const int kSet = setenv("SIMGPU_MEMORY", "1.5GiB", 1) + setenv("SIMGPU_GRANULARITY", "5000B", 1);
+
+TEST(Settings, ABadOneIsOneLineAndNoDevice) {
+  ASSERT_EQ(0, kSet);
+  EXPECT_EQ(std::uint64_t{3} << 29, settings().memory_bytes);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuInit(0));
+  EXPECT_EQ("simgpu: SIMGPU_GRANULARITY=5000 is not a power of two of at least 4096 bytes\n",
+            testing::internal::GetCapturedStderr());
+  int count = 0;
+  EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
+}
+
+}  // namespace
+}  // namespace refrain::simgpu::driver

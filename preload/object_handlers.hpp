@@ -60,15 +60,11 @@ CUresult module_get_function(CUfunction* function, CUmodule module, const char* 
                [&](cuda::Kernels& kernels) { kernels.add_function(module, *function, name, false); });
 }
 
-// At the end of the process nobody will read what the module's kernels made: they need not be replayed for
-// that.
+// At the end of the process nothing is replayed any more.
 template <class RealCall>
 CUresult unload(const void* owner, RealCall&& real_call) {
   cuda::Runtime* r = runtime();
-  if (r && !Session::instance().ending()) {
-    const CUresult saved = r->before_unload();
-    if (saved != CUDA_SUCCESS) return saved;
-  }
+  if (r && !Session::instance().ending() && !r->may_unload()) return CUDA_SUCCESS;
   return after(real_call(), [&](cuda::Kernels& kernels) { kernels.remove(owner); });
 }
 template <Hook H>

@@ -75,11 +75,12 @@ Session::Session() : process_(getpid()) {
     return;
   }
   start_log();
-  runtime_ =
-      std::make_unique<cuda::Runtime>(driver_, *this, options_.limit.value, [this](const std::string& text) {
-        say(1, text);
-        log_.write(event::Note{.text = text});
-      });
+  engine::Observer& observer = *this;
+  runtime_ = std::make_unique<cuda::Runtime>(driver_, observer, options_.limit.value,
+                                             [this](const std::string& text) {
+                                               say(1, text);
+                                               log_.write(event::Note{.text = text});
+                                             });
   announce();
   managing_ = true;
   // A forked child has neither our locks in a known state nor a usable context: it passes everything on.

@@ -2,6 +2,7 @@
 // else.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -17,19 +18,32 @@ struct Command {
   Action action;
 };
 
-// CLI11's own sentence, and a suggestion where a known word is near.
-std::string explain(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
-  std::string message = error.what();
+// One line: CLI11's own sentence where it is clear, ours where a suggestion helps.
+std::string explain(const CLI::ParseError& error, const CLI::App& app,
+                    const std::vector<std::string>& words) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-    message = fmt::format("unknown command {}", argv[1]);
-    const std::string_view guess = refrain::options::nearest(argv[1], known);
-    message += guess.empty() ? "; refrain --help lists them" : fmt::format("; did you mean {}?", guess);
+  if (!words.empty() && words[0][0] != '-' &&
+      std::find(names.begin(), names.end(), words[0]) == names.end()) {
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string_view guess = refrain::options::nearest(words[0], known);
+    return fmt::format(
+        "unknown command {}{}", words[0],
+        guess.empty() ? "; refrain --help lists them" : fmt::format("; did you mean {}?", guess));
   }
+  for (const CLI::App* command : app.get_subcommands()) {
+    const std::vector<std::string> left = command->remaining();
+    if (left.empty()) continue;
+    const std::string name = left[0].substr(0, left[0].find('='));
+    const std::string guess = suggestion(*command, name);
+    return fmt::format(
+        "unknown option {}{}", name,
+        guess.empty() ? fmt::format("; refrain {} --help lists them", command->get_name()) : guess);
+  }
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
   return message;
 }
 
@@ -38,17 +52,24 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app, int argc,
 int main(int argc, char** argv) {
   CLI::App app(
       "refrain runs CUDA programs that need more device memory than they may have: it evicts tensors and "
-      "computes them again, bit for bit.",
+      "computes them "
+      "again, bit for bit.",
       "refrain");
   app.set_version_flag("--version", "refrain " REFRAIN_VERSION);
   app.require_subcommand(1);
+  std::vector<std::string> program;
   std::vector<Command> commands;
-  for (const auto& add : {add_run, add_report}) {
-    Action action = add(app);
-    commands.push_back({app.get_subcommands([](const CLI::App*) { return true; }).back(), std::move(action)});
-  }
+  commands.push_back({nullptr, add_run(app, program)});
+  commands.push_back({nullptr, add_report(app)});
+  const std::vector<CLI::App*> added = app.get_subcommands([](const CLI::App*) { return true; });
+  for (std::size_t i = 0; i < commands.size(); ++i) commands[i].app = added[i];
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool is_run = !words.empty() && words[0] == "run";
+  if (is_run) program = take_program(*commands[0].app, words);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(reversed);
     for (const Command& command : commands) {
       if (command.app->parsed()) return command.action();
     }
@@ -58,8 +79,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
       return app.exit(error);  // --help, --version
-    fmt::print(stderr, "refrain: {}\n", explain(error, app, argc, argv));
-    return commands.front().app->parsed() ? kOwnFailure : kBadInput;
+    fmt::print(stderr, "refrain: {}\n", explain(error, app, words));
+    return is_run ? kOwnFailure : kBadInput;
   }
   return kBadInput;
 }

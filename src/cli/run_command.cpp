@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -32,7 +33,6 @@ struct Request {
   bool no_log = false;
   bool quiet = false;
   bool dry_run = false;
-  const CLI::App* app = nullptr;
 };
 
 struct Libraries {
@@ -55,27 +55,6 @@ bool has_real_driver() {
   if (!driver) return false;
   dlclose(driver);
   return true;
-}
-
-// What follows the options. Parsing stops at the first word that is none.
-std::vector<std::string> program_of(const Request& request) {
-  std::vector<std::string> words = request.app->remaining();
-  if (!words.empty() && words[0] == "--") {
-    words.erase(words.begin());
-  } else if (!words.empty() && words[0].starts_with("-")) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : request.app->get_options())
-      names.push_back("--" + option->get_single_name());
-    const std::vector<std::string_view> known(names.begin(), names.end());
-    const std::string given = words[0].substr(0, words[0].find('='));
-    const std::string_view guess = options::nearest(given, known);
-    throw UsageError(kOwnFailure, fmt::format("unknown option {}{}", given,
-                                              guess.empty() ? "; refrain run --help lists them"
-                                                            : fmt::format("; did you mean {}?", guess)));
-  }
-  if (words.empty())
-    throw UsageError(kOwnFailure, "no program given: refrain run [options] -- program [arguments]");
-  return words;
 }
 
 // Flags over environment over defaults. Throws on the first thing that is wrong.
@@ -204,8 +183,9 @@ void report_death(const ChildResult& result, const options::Options& options, co
   if (fs::exists(path)) fmt::print(stderr, "      next: refrain report {}\n", path);
 }
 
-int run(const Request& request) {
-  std::vector<std::string> words = program_of(request);
+int run(const Request& request, const std::vector<std::string>& words) {
+  if (words.empty())
+    throw UsageError(kOwnFailure, "no program given: refrain run [options] -- program [arguments]");
   options::Options options = settle(request);
   if (request.no_log) {
     options.log = {};
@@ -250,11 +230,31 @@ int run(const Request& request) {
 
 }  // namespace
 
-Action add_run(CLI::App& app) {
+std::vector<std::string> take_program(const CLI::App& run, std::vector<std::string>& words) {
+  std::size_t i = 1;  // words[0] is "run"
+  while (i < words.size() && words[i] != "--" && words[i].size() > 1 && words[i][0] == '-') {
+    const bool joined = words[i].find('=') != std::string::npos;
+    const CLI::Option* option = joined ? nullptr : run.get_option_no_throw(words[i]);
+    i += option && option->get_items_expected_max() > 0 ? 2 : 1;
+  }
+  i = std::min(i, words.size());
+  std::vector<std::string> program(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+  if (!program.empty() && program[0] == "--") program.erase(program.begin());
+  words.resize(i);
+  return program;
+}
+
+std::string suggestion(const CLI::App& command, const std::string& option) {
+  std::vector<std::string> names;
+  for (const CLI::Option* known : command.get_options()) names.push_back("--" + known->get_single_name());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view guess = options::nearest(option.substr(0, option.find('=')), known);
+  return guess.empty() ? std::string() : fmt::format("; did you mean {}?", guess);
+}
+
+Action add_run(CLI::App& app, const std::vector<std::string>& program) {
   CLI::App* command = app.add_subcommand("run", "Run a program under a limit of device memory");
-  command->prefix_command();
   const auto request = std::make_shared<Request>();
-  request->app = command;
   command
       ->add_option("--device", request->device,
                    "sim: the software device; cuda: a real driver; auto: a real one where there is one")
@@ -284,7 +284,7 @@ Action add_run(CLI::App& app) {
       "Then the program and its arguments; -- before them is accepted, never needed.\n"
       "Exit code: the program's; 128 + n for signal n; 125 refrain's own error, 126 not executable, 127 not "
       "found.");
-  return [request] { return run(*request); };
+  return [request, &program] { return run(*request, program); };
 }
 
 }  // namespace refrain::cli

@@ -220,11 +220,9 @@ CUresult Runtime::pin(CUdeviceptr address) {
   return status == engine::Status::kOk ? CUDA_SUCCESS : error_of(status);
 }
 
-CUresult Runtime::before_unload() {
+bool Runtime::may_unload() {
   const std::lock_guard lock(mutex_);
-  if (!engine_) return CUDA_SUCCESS;
-  return barrier_locked(
-      &kernels_, [] { return std::string("unloading a module"); }, [] { return CUDA_SUCCESS; });
+  return !engine_ || engine_->lineage().op_count() == 0;
 }
 
 void Runtime::stream_destroyed(CUstream stream) {

@@ -82,8 +82,9 @@ class Runtime {
 
   // Modules, streams, contexts
   Kernels& kernels() noexcept { return kernels_; }
-  CUresult
-  before_unload();  // not CUDA_SUCCESS: what its kernels made cannot be brought back now, so do not unload
+  // Whether a module may really go: not while recorded ops would need its kernels for a replay. Then it stays
+  // loaded, which the program cannot see.
+  bool may_unload();
   void stream_destroyed(CUstream stream);
   void capture_began();
   void capture_ended();

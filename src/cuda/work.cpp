@@ -178,7 +178,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   }
   std::uint64_t bytes = 0;
   for (const engine::BufferUse& use : uses_) bytes += engine_->memory().buffer(use.buffer).bytes;
-  const Fill fill = [&](RecordedOp& record) {
+  const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kKernel;
     record.function = launch.function;
     record.library_kernel = found.library_kernel;
@@ -189,6 +189,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     record.params.assign(params_.begin(), params_.end());
     record.pointers.assign(pointers_.begin(), pointers_.end());
   };
+  const Fill fill(fill_record);
   return issue(stream, {.cost = key_of(launch), .bytes = bytes}, call, replayable ? &fill : nullptr);
 }
 
@@ -220,13 +221,14 @@ CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, st
   std::uint32_t to_use = 0;
   if (source) use(source->buffer, true, false, false);
   if (target) to_use = use(target->buffer, false, true, covers(*target, to, bytes));
-  const Fill fill = [&](RecordedOp& record) {
+  const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kCopy;
     record.from_displacement_bytes = from - source->base;
     record.to_displacement_bytes = to - target->base;
     record.bytes = bytes;
     record.to_use = to_use;
   };
+  const Fill fill(fill_record);
   return copy_or_capture(stream, bytes, call, source && target ? &fill : nullptr);
 }
 
@@ -253,13 +255,14 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
   if (capturing(stream)) return copy_or_capture(stream, bytes, call, nullptr);
-  const Fill fill = [&](RecordedOp& record) {
+  const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kMemset;
     record.to_displacement_bytes = to - range->base;
     record.bytes = bytes;
     record.value = value;
     record.element_bytes = element_bytes;
   };
+  const Fill fill(fill_record);
   return issue(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call, &fill);
 }
 

@@ -78,8 +78,18 @@ Status Engine::prepare(std::span<const BufferUse> uses) {
   return status;
 }
 
+// Memory that an op looked at, and that nobody has written yet, may serve others again.
+void Engine::release_untouched() {
+  for (const BufferId buffer : prepared_) {
+    const Buffer& b = memory_.buffer(buffer);
+    if (b.program && !b.current && !b.held && !b.adopted && !b.pinned) memory_.make_idle(buffer);
+  }
+  prepared_.clear();
+}
+
 void Engine::abandon() {
   unlock_all();
+  release_untouched();
   for (const ValueId value : aside_) {
     memory_.give_back(displace(value));
     place(value, lineage_.value(value).home);
@@ -89,7 +99,9 @@ void Engine::abandon() {
 
 Status Engine::prepare_locked(std::span<const BufferUse> uses) {
   lost_.clear();
+  prepared_.clear();
   for (const BufferUse& use : uses) {
+    prepared_.push_back(use.buffer);
     const ValueId current = memory_.buffer(use.buffer).current;
     if (!current) continue;
     if (lineage_.value(current).resident()) {
@@ -148,6 +160,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     if (use.written && op_use.input) {
       const Value& old = lineage_.value(op_use.input);
       if (old.leaf() && old.location == use.buffer) replayable = false;
+      if (old.in_place_depth >= settings_.max_in_place_depth) replayable = false;
     }
     writes = writes || use.written;
     op_uses_.push_back(op_use);
@@ -165,6 +178,9 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       wanted_bytes_ += b.bytes;
     }
     const ValueId made = lineage_.add_value(uses[i].buffer, b.bytes);
+    if (replayable && op_uses_[i].input) {
+      lineage_.value(made).in_place_depth = lineage_.value(op_uses_[i].input).in_place_depth + 1;
+    }
     b.current = made;
     lineage_.value(made).last_access_ns = now_ns_;
     place(made, uses[i].buffer);
@@ -174,6 +190,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
   const bool kept = replayable && writes;
   if (kept) lineage_.add_op(payload, cost_class, op_uses_);
   unlock_all();
+  release_untouched();
   for (const ValueId old : lost_) lineage_.retire(old);
   if (lineage_.op_count() > record_bound_) bound_records();
   return kept;

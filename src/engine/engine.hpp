@@ -25,9 +25,13 @@ inline constexpr Bytes kNoCap = Bytes{1} << 62;
 struct Settings {
   Bytes cap_bytes = kNoCap;
   Bytes granularity_bytes = 4096;  // of the device: sizes of buffers that are not adopted are multiples of it
-  // Records of ops kept at most; beyond it the oldest resident values become leaves. 1 << 20 ops are about
-  // 300 MiB.
-  std::size_t max_ops = std::size_t{1} << 20;
+  // Records of ops kept at most; beyond it the oldest resident values become leaves. 131,072 ops are about
+  // 60 MiB with what the port keeps of each, and more than ten iterations of the longest published DTR log.
+  std::size_t max_ops = std::size_t{1} << 17;
+  // Versions of a buffer made one from the other in place (a memset and what is added to it) that are
+  // replayed at most. Where every write may be partial, a buffer that is written in each step would else
+  // drag all steps behind it.
+  std::uint32_t max_in_place_depth = 16;
 };
 
 enum class Status {
@@ -105,6 +109,7 @@ class Engine final : private Lineage::Collector {
   BufferId displace(ValueId value);
   void lock(ValueId value);
   void unlock_all();
+  void release_untouched();
   void unlock(ValueId value);
   Status fail_out_of_memory(Bytes asked_bytes);
 
@@ -146,6 +151,8 @@ class Engine final : private Lineage::Collector {
   Bytes wanted_bytes_ = 0;
   std::vector<ValueId> residents_;
   std::vector<ValueId> locked_;
+  std::vector<BufferId> prepared_;  // buffers of the op that is being prepared
+
   std::vector<ValueId> restored_;  // made by the plan that is being carried out, until flush has succeeded
   std::vector<BufferId> instance_storage_;
   std::vector<ValueId> aside_;  // leaves that the op being prepared will overwrite, copied to scratch

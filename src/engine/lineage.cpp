@@ -21,6 +21,7 @@ ValueId Lineage::add_value(BufferId home, Bytes bytes) {
   v.bytes = bytes;
   v.alive = true;
   v.current = true;
+  v.in_place_depth = 0;
   v.locks = 0;
   v.last_access_ns = 0;
   v.consumers.clear();  // keeps its capacity: slots are used again without an allocation

@@ -21,6 +21,7 @@ struct Value {
   Bytes bytes = 0;
   bool alive = false;
   bool current = false;                 // the program can read it: it is what its home holds
+  std::uint32_t in_place_depth = 0;     // how many older versions of its buffer it was made from in place
   std::uint32_t locks = 0;              // above 0: must stay where it is
   std::uint32_t resident_position = 0;  // in Engine's list of resident values, while it has a location
   double last_access_ns = 0;            // on the engine's clock of op time

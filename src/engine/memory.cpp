@@ -2,6 +2,8 @@
 // last other sizes' idle pages, given back to the device. Must not choose victims among values.
 #include "engine/memory.hpp"
 
+#include <utility>
+
 namespace refrain::engine {
 
 BufferId Memory::new_slot(Bytes bytes) {
@@ -19,12 +21,10 @@ BufferId Memory::new_slot(Bytes bytes) {
 }
 
 BufferId Memory::acquire(Bytes bytes) {
-  for (auto* cache : {&cached_mapped_, &cached_unmapped_}) {
-    const auto it = cache->find(bytes);
-    if (it == cache->end() || it->second.empty()) continue;
-    const BufferId id = it->second.back();
-    it->second.pop_back();
-    if (buffers_[id.index].pages) idle_bytes_ -= bytes;
+  const auto cached = cached_.find(bytes);
+  if (cached != cached_.end() && !cached->second.empty()) {
+    const BufferId id = cached->second.back();  // given back last: the likeliest to be mapped still
+    cached->second.pop_back();
     return id;
   }
   const BufferId id = new_slot(bytes);
@@ -48,16 +48,40 @@ void Memory::give_back(BufferId id) {
   if (b.adopted) {
     device_.release_adopted(id);
     free_slots_.push_back(id);
-  } else if (b.pages) {
-    idle_bytes_ += b.bytes;
-    cached_mapped_[b.bytes].push_back(id);
   } else {
-    cached_unmapped_[b.bytes].push_back(id);
+    make_idle(id);
+    cached_[b.bytes].push_back(id);
   }
+}
+
+void Memory::make_idle(BufferId id) {
+  Buffer& b = buffers_[id.index];
+  if (b.idle || !b.pages) return;
+  b.idle = true;
+  idle_bytes_ += b.bytes;
+  IdleBuffers& list = idle_buffers_[b.bytes];
+  b.idle_before = list.last;
+  b.idle_after = {};
+  if (list.last) {
+    buffers_[list.last.index].idle_after = id;
+  } else {
+    list.first = id;
+  }
+  list.last = id;
+}
+
+void Memory::unlink_idle(BufferId id) {
+  Buffer& b = buffers_[id.index];
+  IdleBuffers& list = idle_buffers_[b.bytes];
+  (b.idle_before ? buffers_[b.idle_before.index].idle_after : list.first) = b.idle_after;
+  (b.idle_after ? buffers_[b.idle_after.index].idle_before : list.last) = b.idle_before;
+  b.idle = false;
+  idle_bytes_ -= b.bytes;
 }
 
 bool Memory::back(BufferId id) {
   Buffer& b = buffers_[id.index];
+  if (b.idle) unlink_idle(id);
   if (b.mapped()) return true;
   PagesId pages;
   const auto idle = idle_pages_.find(b.bytes);
@@ -66,10 +90,8 @@ bool Memory::back(BufferId id) {
     idle->second.pop_back();
     if (idle->second.empty()) idle_pages_.erase(idle);
     idle_bytes_ -= b.bytes;
-  } else if (held_bytes() + b.bytes > cap_bytes_ && (pages = take_pages_of_cached(b.bytes))) {
-    idle_bytes_ -= b.bytes;
-  } else if (!grow(b.bytes, pages)) {
-    return false;
+  } else if (held_bytes() + b.bytes <= cap_bytes_ || !(pages = take_pages_of_idle_buffer(b.bytes))) {
+    if (!grow(b.bytes, pages)) return false;
   }
   if (device_.map(id, pages)) {
     b.pages = pages;
@@ -118,13 +140,14 @@ bool Memory::trim_to(Bytes room_bytes) {
       destroy_idle(std::prev(idle_pages_.end()));
       continue;
     }
-    const auto it = std::prev(cached_mapped_.end());
-    if (it->second.empty()) {
-      cached_mapped_.erase(it);
+    const auto it = std::prev(idle_buffers_.end());
+    if (!it->second.first) {
+      idle_buffers_.erase(it);
       continue;
     }
-    const PagesId pages = take_pages_of_cached(it->first);
-    idle_pages_[it->first].push_back(pages);
+    const Bytes bytes = it->first;
+    idle_pages_[bytes].push_back(take_pages_of_idle_buffer(bytes));
+    idle_bytes_ += bytes;
   }
   return true;
 }
@@ -137,19 +160,13 @@ void Memory::destroy_idle(std::map<Bytes, std::vector<PagesId>>::iterator it) {
   if (it->second.empty()) idle_pages_.erase(it);
 }
 
-// The pages of a cached buffer, still counted as idle.
-PagesId Memory::take_pages_of_cached(Bytes bytes) {
-  const auto it = cached_mapped_.find(bytes);
-  if (it == cached_mapped_.end() || it->second.empty()) return {};
-  const BufferId id =
-      it->second.front();  // the one that was freed longest ago: the least likely to be in flight
-  it->second.erase(it->second.begin());
-  Buffer& b = buffers_[id.index];
+PagesId Memory::take_pages_of_idle_buffer(Bytes bytes) {
+  const auto it = idle_buffers_.find(bytes);
+  if (it == idle_buffers_.end() || !it->second.first) return {};
+  const BufferId id = it->second.first;  // idle for longest: the least likely to be in flight
+  unlink_idle(id);
   device_.unmap(id);
-  const PagesId pages = b.pages;
-  b.pages = {};
-  cached_unmapped_[bytes].push_back(id);
-  return pages;
+  return std::exchange(buffers_[id.index].pages, PagesId{});
 }
 
 const char* Memory::check_invariants() const {
@@ -158,10 +175,13 @@ const char* Memory::check_invariants() const {
   for (const Buffer& b : buffers_) {
     if (b.pages) backed += b.bytes;
     if (b.pages && b.adopted) return "an adopted buffer has pages of its own";
+    if (b.idle && (!b.pages || b.held)) return "an idle buffer holds something, or nothing at all";
+    if (b.idle) idle += b.bytes;
   }
-  for (const auto& [bytes, pages] : idle_pages_) idle += bytes * pages.size();
-  backed += idle;
-  for (const auto& [bytes, ids] : cached_mapped_) idle += bytes * ids.size();
+  for (const auto& [bytes, pages] : idle_pages_) {
+    idle += bytes * pages.size();
+    backed += bytes * pages.size();
+  }
   if (backed != held_bytes_) return "held bytes are not the sum of all pages";
   if (idle != idle_bytes_) return "idle bytes are not the sum of idle pages";
   if (held_bytes() > cap_bytes_) return "the cap is exceeded";

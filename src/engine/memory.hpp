@@ -17,6 +17,9 @@ struct Buffer {
   bool adopted = false;  // pinned memory of the caller's: always there, never ours to unmap
   bool pinned = false;   // mapped for as long as the program has it
   bool program = false;  // named by the program; else cached, scratch, or kept aside for somebody's lineage
+  bool idle = false;     // mapped, but whatever is in it may go: its pages are the first to be taken
+  BufferId idle_before;  // neighbours among the idle buffers of its size
+  BufferId idle_after;
   bool mapped() const noexcept { return adopted || static_cast<bool>(pages); }
 };
 
@@ -28,16 +31,19 @@ class Memory {
   const Buffer& buffer(BufferId id) const { return buffers_[id.index]; }
   std::size_t buffer_slots() const noexcept { return buffers_.size(); }
 
-  // A buffer of exactly that size, from the cache (mapped ones first) or newly reserved. none: no address
-  // space.
+  // A buffer of exactly that size, given back before or newly reserved. It may still be mapped, but its pages
+  // are idle until it is backed. none: no address space.
   BufferId acquire(Bytes bytes);
   // Memory of the caller's that is always mapped and already counted.
   BufferId adopt(Bytes bytes);
   // The contents are of no interest any longer: the range, and its mapping, may serve another buffer.
   void give_back(BufferId id);
 
-  // Maps pages into the buffer, taking idle ones before new ones. false: only by giving something up.
+  // Makes sure that there are pages in the buffer which stay, taking idle ones before new ones. false: only
+  // by giving something up.
   bool back(BufferId id);
+  // What is in the buffer is of no interest, though it keeps its owner.
+  void make_idle(BufferId id);
   // Takes the pages out of the buffer and keeps them idle.
   void unback(BufferId id);
 
@@ -58,10 +64,15 @@ class Memory {
   const char* check_invariants() const;
 
  private:
+  struct IdleBuffers {  // oldest first
+    BufferId first;
+    BufferId last;
+  };
   bool grow(Bytes bytes, PagesId& out);
   bool trim_to(Bytes room_bytes);
   void destroy_idle(std::map<Bytes, std::vector<PagesId>>::iterator it);
-  PagesId take_pages_of_cached(Bytes bytes);
+  PagesId take_pages_of_idle_buffer(Bytes bytes);
+  void unlink_idle(BufferId id);
   BufferId new_slot(Bytes bytes);
 
   Device& device_;
@@ -73,8 +84,8 @@ class Memory {
   std::vector<Buffer> buffers_;
   std::vector<BufferId> free_slots_;
   std::map<Bytes, std::vector<PagesId>> idle_pages_;
-  std::map<Bytes, std::vector<BufferId>> cached_mapped_;
-  std::map<Bytes, std::vector<BufferId>> cached_unmapped_;
+  std::map<Bytes, IdleBuffers> idle_buffers_;
+  std::map<Bytes, std::vector<BufferId>> cached_;  // given back, nobody's
 };
 
 }  // namespace refrain::engine

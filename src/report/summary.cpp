@@ -76,7 +76,7 @@ Summary from_log(std::istream& in, std::string log_path) {
 std::string verdict(const Summary& s) {
   if (!s.ended) return "killed";
   if (s.totals.oom > 0) return "oom";
-  if (s.totals.lookups == 0) return "idle";
+  if (s.totals.lookups == 0 && s.totals.launches == 0 && s.totals.peak_bytes == 0) return "idle";
   if (s.totals.unmanaged_bytes > 0) return "partial";
   return "ok";
 }

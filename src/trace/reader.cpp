@@ -50,10 +50,11 @@ bool Reader::next_object(nlohmann::ordered_json& out) {
   if (!std::getline(in_, text)) return false;
   ++line_number_;
   const bool last = in_.eof();  // no newline after it: the write was cut
+  const bool first = line_number_ == 1;
   out = nlohmann::ordered_json::parse(text, nullptr, false);
   if (out.is_object()) return true;
-  if (last) {
-    cut_off_ = true;
+  if (last || first) {
+    cut_off_ = last;
     return false;
   }
   throw Error("line " + std::to_string(line_number_) + " of the log is damaged");

@@ -39,8 +39,12 @@ TEST(Slabs, HandsOutDisjointAlignedRangesAndMergesThemAgain) {
       EXPECT_EQ(base % Slabs::kAlignment, 0u);
       EXPECT_LE(base + bytes, 0x10000u + 64 * 1024);
       const auto next = taken.lower_bound(base);
-      if (next != taken.end()) EXPECT_LE(base + bytes, next->first);
-      if (next != taken.begin()) EXPECT_GE(base, std::prev(next)->first + std::prev(next)->second);
+      if (next != taken.end()) {
+        EXPECT_LE(base + bytes, next->first);
+      }
+      if (next != taken.begin()) {
+        EXPECT_GE(base, std::prev(next)->first + std::prev(next)->second);
+      }
       taken[base] = bytes;
     } else if (!taken.empty()) {
       const auto it = std::next(taken.begin(), static_cast<std::ptrdiff_t>(random() % taken.size()));

@@ -34,7 +34,7 @@ TEST(Summary, VerdictComesFirst) {
   EXPECT_TRUE(to_text(s).starts_with("refrain: ok - program wanted 12.0 MiB at peak, ran inside 8.0 MiB\n"));
   s.totals.unmanaged_bytes = 1;
   EXPECT_EQ(verdict(s), "partial");
-  s.totals.lookups = 0;
+  s.totals.lookups = s.totals.peak_bytes = 0;
   EXPECT_EQ(verdict(s), "idle");
   s.totals.oom = 1;
   EXPECT_EQ(verdict(s), "oom");

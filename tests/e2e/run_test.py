@@ -1,0 +1,271 @@
+"""refrain on real programs: results, caps, schedules, errors, ends."""
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import BUILD, Case
+
+CHAIN_BYTES = 16 * 1024
+SCHEDULES = ("eager", "lazy", "random:1", "random:2")
+
+
+class Chain(Case):
+    """16 buffers of 16 KiB, each made from the one before, and read backward."""
+
+    command = property(lambda self: [self.victim("chain"), "16", "16"])
+
+    def test_needs_more_than_the_cap_alone(self):
+        self.assert_ok(self.plain(self.command))
+        self.assertGreaterEqual(self.stats()["peak_physical_bytes"], 17 * CHAIN_BYTES)
+
+    def test_same_results_inside_the_cap(self):
+        for schedule in SCHEDULES:
+            for buffers in (3, 5, 9):
+                with self.subTest(schedule=schedule, buffers=buffers):
+                    limit = buffers * CHAIN_BYTES
+                    done = self.run_capped(f"{limit}B", self.command, SIMGPU_SCHEDULE=schedule)
+                    self.assert_ok(done)
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    end = self.log()[-1]
+                    self.assertEqual(end["kind"], "end")
+                    self.assertGreater(end["evictions"], 0)
+                    self.assertGreater(end["rematerialisations"], 0)
+
+    def test_granularity_of_a_real_gpu(self):
+        done = self.run_capped("8MiB", [self.victim("chain"), "8", "2048"], SIMGPU_GRANULARITY="2MiB")
+        self.assert_ok(done)
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], 8 << 20)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+
+    def test_variables_alone_do_the_same(self):
+        done = self.preloaded(self.command, REFRAIN_LIMIT="80KiB", REFRAIN_LOG="log.jsonl")
+        self.assert_ok(done)
+        self.assertIn("refrain: ok - ", done.stderr)
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], 80 << 10)
+
+    def test_no_cap_evicts_nothing(self):
+        self.assert_ok(self.preloaded(self.command, REFRAIN_LOG="log.jsonl"))
+        self.assertEqual(self.log()[-1]["evictions"], 0)
+
+    def test_disabled_touches_nothing(self):
+        done = self.preloaded(self.command, REFRAIN_DISABLE="1", REFRAIN_LIMIT="80KiB")
+        self.assert_ok(done)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.stats()["map_calls"], 0)
+
+    def test_log_adds_up(self):
+        self.assert_ok(self.run_capped("80KiB", self.command))
+        header, *events, end = self.log()
+        self.assertEqual(header["kind"], "header")
+        self.assertEqual(header["options"]["limit"], {"value": "80KiB", "from": "environment"})
+        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
+        evictions = [event for event in events if event["kind"] == "evict"]
+        self.assertEqual(len(evictions), end["evictions"])
+        self.assertEqual(sum(event["bytes"] for event in evictions), end["evicted_bytes"])
+        self.assertEqual(sum(event["kind"] == "rematerialise" for event in events), end["rematerialisations"])
+        self.assertEqual(end["events"], len(events))
+        for event in evictions:
+            self.assertLessEqual(event["score"], event["runner_up_score"])
+
+    def test_percent_of_the_measured_peak(self):
+        done = self.refrain("run", "--device", "sim", "--limit", "50%", "--measure", "--log", "log.jsonl", "--", *self.command)
+        self.assert_ok(done)
+        self.assertEqual(done.stdout, "ok\n")
+        self.assertIn("measured a peak of", done.stderr)
+        peak = 17 * CHAIN_BYTES
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], peak // 2)
+
+    def test_percent_of_the_device(self):
+        self.assert_ok(self.run_capped("50%", self.command, SIMGPU_MEMORY="160KiB"))
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], 80 << 10)
+
+
+class OutOfMemory(Case):
+    def test_op_that_cannot_fit_gets_the_error_of_a_full_device(self):
+        done = self.run_capped("20KiB", [self.victim("chain"), "16", "16"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("out of memory", done.stderr)
+        self.assertRegex(done.stderr, r"refrain: out of memory: asked .*, in use .*, limit 20.0 KiB, evictable .*, pinned .*")
+        kinds = [line["kind"] for line in self.log()]
+        self.assertIn("oom", kinds)
+        self.assertEqual(kinds[-1], "end")
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], 20 << 10)
+
+    def test_device_smaller_than_the_program_without_any_cap(self):
+        self.assertEqual(self.plain([self.victim("chain"), "16", "16"], SIMGPU_MEMORY="100KiB").returncode, 1)
+        self.assert_ok(self.preloaded([self.victim("chain"), "16", "16"], SIMGPU_MEMORY="100KiB"))
+
+
+class Programs(Case):
+    def test_features_are_right_in_every_schedule(self):
+        for schedule in SCHEDULES:
+            self.assert_ok(self.plain([self.victim("features")], SIMGPU_SCHEDULE=schedule))
+            for limit in ("off", "1MiB", "128KiB", "96KiB"):
+                with self.subTest(schedule=schedule, limit=limit):
+                    done = self.run_capped(limit, [self.victim("features")], SIMGPU_SCHEDULE=schedule)
+                    self.assert_ok(done)
+                    self.assertTrue(done.stdout.endswith("ok\n"))
+                    self.assertEqual(self.stats()["faults"], 0)
+                    if limit == "96KiB":
+                        self.assertGreater(self.log()[-1]["evictions"], 0)
+
+    def test_memory_info_reports_the_cap(self):
+        done = self.run_capped("1MiB", [self.victim("features")])
+        self.assertIn(f"total {1 << 20}\n", done.stdout)
+
+    def test_threads(self):
+        for limit in ("off", "160KiB"):
+            for schedule in SCHEDULES:
+                with self.subTest(limit=limit, schedule=schedule):
+                    done = self.run_capped(limit, [self.victim("threads")], SIMGPU_SCHEDULE=schedule)
+                    self.assert_ok(done)
+                    self.assertEqual(done.stdout, "ok\n")
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+
+    def test_driver_api_by_its_exported_names(self):
+        for limit in ("off", "120KiB"):
+            with self.subTest(limit=limit):
+                done = self.run_capped(limit, [self.victim("driver_api")])
+                self.assert_ok(done)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+
+    def test_forked_child_passes_everything_on(self):
+        done = self.run_capped("1MiB", [self.victim("fork")])
+        self.assert_ok(done)
+        self.assertEqual([line["kind"] for line in self.log()].count("end"), 1)
+
+    def test_unfollowed_calls_are_named(self):
+        done = self.run_capped("1MiB", [self.victim("features")])
+        self.assertIn("cuMemcpy2D", done.stderr)
+        self.assertGreater(self.log()[-1]["barriers"], 0)
+
+
+class Interposition(Case):
+    def test_static_runtime_receives_our_hooks(self):
+        # It cannot go on: the software device has no private driver tables.
+        done = self.preloaded([self.victim("static_runtime")], REFRAIN_LOG="log.jsonl")
+        self.assertNotEqual(done.returncode, 0)
+        end = self.log()[-1]
+        self.assertEqual(end["kind"], "end")
+        self.assertGreater(end["lookups"], 200)
+        self.assertGreater(end["hooks"], 40)
+
+    def test_static_runtime_is_refused_before_it_starts_on_the_software_device(self):
+        done = self.refrain("run", "--device", "sim", "--", self.victim("static_runtime"))
+        self.assertEqual(done.returncode, 125)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("nvcc -cudart shared", done.stderr)
+
+    def test_callers_of_rtld_next_keep_their_place(self):
+        wrapper = BUILD / "bin/victims/libnext_symbol.so"
+        for order in ([wrapper], []):
+            libraries = [*order, BUILD / "lib/librefrain.so", *([] if order else [wrapper])]
+            preload = [*([harness.SANITIZER_RUNTIME] if harness.SANITIZER_RUNTIME else []), *map(str, libraries)]
+            done = self.execute([self.victim("probe")], LD_PRELOAD=":".join(preload))
+            self.assert_ok(done)
+            self.assertEqual(done.stdout, "passed through puts none\n")
+
+    def test_program_without_cuda_is_left_alone(self):
+        done = self.preloaded([self.victim("probe")], REFRAIN_LIMIT="8GiB")
+        self.assert_ok(done)
+        self.assertEqual(done.stderr, "")
+
+
+class Ends(Case):
+    def assert_log_ends_early(self):
+        for line in self.log()[:-1]:
+            self.assertIn("kind", line)
+        self.assertNotEqual(self.log()[-1]["kind"], "end")
+        done = self.refrain("report", "log.jsonl")
+        self.assert_ok(done)
+        self.assertIn("ends early", done.stdout)
+
+    def test_abort_leaves_whole_lines(self):
+        done = self.run_capped("80KiB", [self.victim("chain"), "16", "16", "abort"])
+        self.assertEqual(done.returncode, 128 + signal.SIGABRT)
+        self.assertIn("refrain: killed", done.stderr)
+        self.assertGreater(len(self.log()), 5)
+        self.assert_log_ends_early()
+
+    def test_sigterm_is_passed_on_and_leaves_whole_lines(self):
+        environment = harness.clean_environment(SIMGPU_STATS=self.stats_path)
+        command = [str(BUILD / "bin/refrain"), "run", "--device", "sim", "--limit", "80KiB", "--log", "log.jsonl", "--",
+                   self.victim("chain"), "16", "16", "wait"]
+        with subprocess.Popen(command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as child:
+            self.assertEqual(child.stdout.readline(), "ready\n")
+            child.send_signal(signal.SIGTERM)
+            self.assertEqual(child.wait(timeout=60), 128 + signal.SIGTERM)
+            child.stdout.close()
+            child.stderr.close()
+        self.assert_log_ends_early()
+
+    def test_exit_code_is_the_programs(self):
+        self.assertEqual(self.refrain("run", "--device", "sim", "--no-log", "--", "/bin/sh", "-c", "exit 42").returncode, 42)
+
+
+class BadInput(Case):
+    def assert_refused(self, code, text, *arguments, **variables):
+        done = self.refrain(*arguments, **variables)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(text, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_one_line_each(self):
+        chain = self.victim("chain")
+        run = ("run", "--device", "sim")
+        self.assert_refused(125, "did you mean --limit?", *run, "--limt", "8GiB", "--", chain)
+        self.assert_refused(125, "--limit=8 is not understood; accepted: 8GiB", *run, "--limit", "8", "--", chain)
+        self.assert_refused(125, "--limit=8GiBB is not understood", *run, "--limit", "8GiBB", "--", chain)
+        self.assert_refused(125, "--policy=best is not understood; accepted: dtr", *run, "--policy", "best", "--", chain)
+        self.assert_refused(125, "did you mean REFRAIN_LIMIT?", *run, "--", chain, REFRAIN_LIMTI="8GiB")
+        self.assert_refused(125, "REFRAIN_LIMIT=lots is not understood", *run, "--", chain, REFRAIN_LIMIT="lots")
+        self.assert_refused(125, "no program given", *run)
+        self.assert_refused(125, "--device", "run", "--device", "tpu", "--", chain)
+        self.assert_refused(125, "--measure needs a limit in percent", *run, "--limit", "1MiB", "--measure", "--", chain)
+        self.assert_refused(127, "does not exist", *run, "--", "./missing")
+        self.assert_refused(127, "not found along PATH", *run, "--", "missing-program")
+        self.assert_refused(126, "is a folder", *run, "--", str(self.folder))
+        (self.folder / "plain").write_text("x")
+        self.assert_refused(126, "not executable", *run, "--", "./plain")
+        self.assert_refused(125, "cannot be written", *run, "--log", "/nonexistent/log", "--", chain)
+        self.assert_refused(2, "did you mean report?", "reprot", "x")
+        self.assert_refused(2, "cannot be read", "report", "missing.jsonl")
+        (self.folder / "junk").write_text("junk\n")
+        self.assert_refused(2, "not a log of refrain", "report", "junk")
+        self.assert_refused(2, "subcommand", *())
+
+    def test_existing_log_is_kept_without_force(self):
+        (self.folder / "old").write_text("precious")
+        self.assert_refused(125, "exists", "run", "--device", "sim", "--log", "old", "--", self.victim("chain"))
+        self.assertEqual((self.folder / "old").read_text(), "precious")
+        done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LOG="old")
+        self.assertIn("exists", done.stderr)
+        self.assertEqual((self.folder / "old").read_text(), "precious")
+
+    def test_bad_variable_under_bare_preload_passes_through(self):
+        done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LIMIT="8")
+        self.assert_ok(done)
+        self.assertIn("refrain: error: REFRAIN_LIMIT=8 is not understood", done.stderr)
+        self.assertIn("runs without refrain", done.stderr)
+        self.assertEqual(self.stats()["map_calls"], 0)
+
+    def test_strict_makes_cuinit_fail(self):
+        done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LIMIT="8", REFRAIN_STRICT="1")
+        self.assertEqual(done.returncode, 1)
+
+    def test_dry_run_prints_a_line_that_works(self):
+        done = self.refrain("run", "--device", "sim", "--limit", "80KiB", "--log", "dry.jsonl", "--dry-run", "--",
+                            self.victim("chain"), "16", "16")
+        self.assert_ok(done)
+        self.assertFalse((self.folder / "dry.jsonl").exists())
+        again = self.execute(["/bin/sh", "-c", done.stdout])
+        self.assert_ok(again)
+        self.assertGreater(self.log("dry.jsonl")[-1]["evictions"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,44 @@
+// The software device's driver, opened as a program would open a real one.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cuda/runtime.hpp"
+
+namespace refrain::cuda {
+
+struct SilentObserver final : engine::Observer {
+  int evictions = 0;
+  int rematerialisations = 0;
+  int out_of_memory = 0;
+  void on_evict(const engine::Eviction&) override { ++evictions; }
+  void on_rematerialise(const engine::Rematerialisation&) override { ++rematerialisations; }
+  void on_out_of_memory(const engine::OutOfMemory&) override { ++out_of_memory; }
+};
+
+class WithDriver : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    library_ = dlopen(SIMGPU_CUDA, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << dlerror();
+    ASSERT_EQ(driver_.load([this](const char* name) { return dlsym(library_, name); }), nullptr);
+    ASSERT_EQ(function<CUresult(unsigned)>("cuInit")(0), CUDA_SUCCESS);
+    ASSERT_EQ((function<CUresult(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain")(&context_, 0)),
+              CUDA_SUCCESS);
+    ASSERT_EQ(function<CUresult(CUcontext)>("cuCtxSetCurrent")(context_), CUDA_SUCCESS);
+  }
+  template <class Signature>
+  Signature* function(const char* name) {
+    return reinterpret_cast<Signature*>(dlsym(library_, name));
+  }
+
+  void* library_ = nullptr;
+  CUcontext context_ = nullptr;
+  Driver driver_;
+  SilentObserver observer_;
+};
+
+}  // namespace refrain::cuda

@@ -23,16 +23,16 @@ struct PointerAccess {
 // Why a replay might give different bytes, or touch what the parameters do not name. Bits.
 enum Effect : std::uint32_t {
   kNoEffect = 0,
-  kFloatAtomics = 1u << 0,     // order of additions differs from run to run
-  kIntegerAtomics = 1u << 1,   // commutative ones whose old value nobody reads are not reported
-  kClock = 1u << 2,            // %clock, %clock64, %globaltimer
-  kSmId = 1u << 3,             // %smid, %nsmid, %warpid, %gridid and other placement
-  kCalls = 1u << 4,            // printf, malloc, free, assert, or a function whose body is not in the module
+  kFloatAtomics = 1u << 0,    // order of additions differs from run to run
+  kIntegerAtomics = 1u << 1,  // commutative ones whose old value nobody reads are not reported
+  kClock = 1u << 2,           // %clock, %clock64, %globaltimer
+  kSmId = 1u << 3,            // %smid, %nsmid, %warpid, %gridid and other placement
+  kCalls = 1u << 4,           // printf, malloc, free, or a function whose body is not in the module
   kModuleVariableRead = 1u << 5,
   kModuleVariableWrite = 1u << 6,
-  kIndirectPointer = 1u << 7,  // an address was loaded from memory: any buffer could be touched
-  kUnknownPointer = 1u << 8,   // an address whose origin the analysis lost: any buffer could be touched
-  kVolatile = 1u << 9,         // volatile, relaxed or acquire accesses: may spin on what others write
+  kIndirectPointer = 1u << 7,    // an address was loaded from memory: any buffer could be touched
+  kUnknownPointer = 1u << 8,     // an address whose origin the analysis lost: any buffer could be touched
+  kVolatile = 1u << 9,           // volatile, relaxed or acquire accesses: may spin on what others write
   kGenericInlineAsm = 1u << 10,  // an opcode that the analysis does not know
 };
 
@@ -44,13 +44,15 @@ struct KernelAccess {
   std::string reason;  // one sentence for a person when it cannot be replayed, else empty
 
   // Every access goes through `pointers`.
-  bool bounded() const noexcept { return (effects & (kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm)) == 0; }
+  bool bounded() const noexcept {
+    return (effects & (kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm)) == 0;
+  }
   // The same inputs give the same outputs, bit for bit, and nothing else is touched.
   bool replayable() const noexcept { return effects == kNoEffect; }
 };
 
-// One kernel (an .entry) of a module; device functions it calls are followed. Deterministic, no state, never throws
-// for odd PTX: what it does not understand becomes an effect.
+// One kernel (an .entry) of a module; device functions it calls are followed. Deterministic, no state, never
+// throws for odd PTX: what it does not understand becomes an effect.
 KernelAccess analyse(const ptx::Module& module, const ptx::Function& kernel);
 
 }  // namespace refrain::access

@@ -224,6 +224,13 @@ TEST(calls, unknown_functions_and_results_are_effects) {
   EXPECT_EQ(indirect.effects, static_cast<std::uint32_t>(kCalls));
 }
 
+TEST(calls, an_assertion_that_held_holds_again) {
+  const std::string declarations = ".extern .func __assertfail (.param .b64 a);\n";
+  EXPECT_TRUE(of_body("{ .param .b64 a; call.uni __assertfail, (a); }", declarations).replayable());
+  const std::string other = ".extern .func vprintf (.param .b64 a);\n";
+  EXPECT_FALSE(of_body("{ .param .b64 a; call.uni vprintf, (a); }", other).bounded());
+}
+
 TEST(variables, tables_of_the_compiler_are_constants_unless_written) {
   const std::string declarations =
       ".global .align 4 .b8 __cudart_table[8] = {1, 2, 3};\n.global .u32 mine = 3;\n";

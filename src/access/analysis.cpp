@@ -1,0 +1,249 @@
+// The fixed point, and what is read off it: uses of parameters and effects.
+// How single instructions move origins is in transfer.cpp.
+#include "access/analysis.hpp"
+
+#include <algorithm>
+
+namespace refrain::access {
+
+using ptx::Instruction;
+using ptx::Modifier;
+using ptx::Opcode;
+using ptx::OpcodeClass;
+using ptx::Operand;
+using ptx::OperandKind;
+using ptx::Space;
+
+namespace {
+
+void mark_reads(const Operand& operand, std::vector<bool>& read) {
+  const bool by_register =
+      operand.kind == OperandKind::kRegister ||
+      (operand.kind == OperandKind::kAddress && operand.base == ptx::AddressBase::kRegister);
+  if (by_register) read[operand.index] = true;
+  for (const Operand& element : operand.elements) mark_reads(element, read);
+}
+
+std::vector<bool> registers_read(const ptx::Function& function) {
+  std::vector<bool> read(function.registers.size(), false);
+  for (const Instruction& in : function.body) {
+    if (in.guard != Instruction::kNoGuard) read[in.guard] = true;
+    const bool first_is_written = ptx::roles_of(in.opcode).starts_with('w');
+    for (std::size_t i = first_is_written ? 1 : 0; i < in.operands.size(); ++i)
+      mark_reads(in.operands[i], read);
+  }
+  return read;
+}
+
+// Orders that say: this may wait for someone else. Atomic operations are relaxed by nature.
+bool is_ordered(const Instruction& in) {
+  const bool atomic = in.opcode == Opcode::kAtom || in.opcode == Opcode::kRed;
+  for (const Modifier modifier : {Modifier::kVolatile, Modifier::kAcquire, Modifier::kRelease,
+                                  Modifier::kAcqRel, Modifier::kSc, Modifier::kMmio}) {
+    if (in.has(modifier)) return true;
+  }
+  return !atomic && in.has(Modifier::kRelaxed);
+}
+
+bool is_commutative(const Instruction& in) {
+  for (const Modifier modifier :
+       {Modifier::kAdd, Modifier::kMin, Modifier::kMax, Modifier::kAnd, Modifier::kOr, Modifier::kXor}) {
+    if (in.has(modifier)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Analysis::Analysis(const ptx::Module& module, const ptx::Function& kernel)
+    : module_(module), kernel_(kernel) {
+  reach(kernel);
+}
+
+void Analysis::reach(const ptx::Function& function) {
+  if (!state_of_.emplace(&function, states_.size()).second) return;
+  states_.push_back({&function, std::vector<Origins>(function.registers.size()),
+                     std::vector<Origins>(function.variables.size()), registers_read(function)});
+  for (const Instruction& in : function.body) {
+    if (in.opcode != Opcode::kCall || in.operands[1].kind != OperandKind::kFunction) continue;
+    const ptx::Function& callee = module_.functions[in.operands[1].index];
+    if (callee.is_defined) reach(callee);
+  }
+}
+
+void Analysis::iterate() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (FunctionState& state : states_) {
+      for (const Instruction& in : state.function->body) changed |= step(state, in);
+    }
+  }
+}
+
+void Analysis::note(std::uint32_t effect, const Instruction& in) {
+  effects_ |= effect;
+  first_line_.emplace(effect, in.line);
+}
+
+// Tables that the compiler itself puts into a module: the host has no name for them, so they keep their
+// contents.
+bool Analysis::is_compiler_constant(std::uint32_t variable) const {
+  const ptx::Variable& v = module_.variables[variable];
+  return (v.name.starts_with("__cudart_") || v.name.starts_with('$')) && !v.initial.empty() &&
+         !written_variables_.contains(variable);
+}
+
+void Analysis::access_origin(const Instruction& in, Origin origin, Use use) {
+  switch (origin.kind) {
+    case OriginKind::kParamWord: {
+      Use& total = uses_[origin.index];
+      total.read |= use.read;
+      total.written |= use.written;
+      total.atomic |= use.atomic;
+      break;
+    }
+    case OriginKind::kModuleVariable:
+      if (use.written) {
+        written_variables_.insert(origin.index);
+        note(kModuleVariableWrite, in);
+      }
+      if (use.read && !is_compiler_constant(origin.index)) note(kModuleVariableRead, in);
+      break;
+    case OriginKind::kLoaded: note(kIndirectPointer, in); break;
+    case OriginKind::kUnknown: note(kUnknownPointer, in); break;
+    case OriginKind::kShared:
+    case OriginKind::kLocal:
+    case OriginKind::kParamAddress: break;
+  }
+}
+
+void Analysis::access(const FunctionState& state, const Instruction& in, const Operand& address, Use use) {
+  const Origins origins = address_value(state, address);
+  if (origins.empty()) note(kUnknownPointer, in);
+  for (const Origin origin : origins) access_origin(in, origin, use);
+}
+
+void Analysis::collect_special_registers(const Instruction& in, const std::vector<Operand>& operands) {
+  for (const Operand& operand : operands) {
+    if (operand.kind == OperandKind::kSpecial) {
+      const auto kind = ptx::kind_of(static_cast<ptx::SpecialRegister>(operand.index));
+      if (kind == ptx::SpecialKind::kClock) note(kClock, in);
+      if (kind == ptx::SpecialKind::kPlacement) note(kSmId, in);
+    }
+    collect_special_registers(in, operand.elements);
+  }
+}
+
+void Analysis::collect_atomic(const FunctionState& state, const Instruction& in) {
+  const std::size_t address = in.opcode == Opcode::kAtom ? 1 : 0;
+  if (in.operands.size() <= address) return note(kGenericInlineAsm, in);
+  if (ptx::kind_of(in.type()) == ptx::TypeKind::kFloat) {
+    note(kFloatAtomics, in);
+  } else {
+    const Operand& old = in.operands[0];
+    const bool old_is_used = in.opcode == Opcode::kAtom &&
+                             !(old.kind == OperandKind::kDiscard ||
+                               (old.kind == OperandKind::kRegister && !state.register_is_read[old.index]));
+    if (old_is_used || !is_commutative(in)) note(kIntegerAtomics, in);
+  }
+  if (in.space() == Space::kGlobal || in.space() == Space::kGeneric) {
+    access(state, in, in.operands[address], {.read = true, .written = true, .atomic = true});
+  }
+}
+
+void Analysis::collect_memory(const FunctionState& state, const Instruction& in) {
+  const bool outside =
+      in.space() == Space::kGlobal || in.space() == Space::kGeneric || in.space() == Space::kConst;
+  const bool is_load = ptx::class_of(in.opcode) == OpcodeClass::kLoad;
+  const bool known = in.opcode == Opcode::kLd || in.opcode == Opcode::kLdu || in.opcode == Opcode::kSt;
+  const bool stores_param = in.space() == Space::kParam && !is_load && in.operands.size() >= 1 &&
+                            in.operands[0].base != ptx::AddressBase::kVariable;
+  if ((!known && outside) || stores_param) note(kGenericInlineAsm, in);
+  if (!outside) return;
+  const std::size_t address = is_load ? 1 : 0;
+  if (in.operands.size() < 2 || in.has(Modifier::kOther)) return note(kGenericInlineAsm, in);
+  if (is_ordered(in)) note(kVolatile, in);
+  access(state, in, in.operands[address], {.read = is_load, .written = !is_load});
+}
+
+void Analysis::collect(const FunctionState& state) {
+  for (const Instruction& in : state.function->body) {
+    collect_special_registers(in, in.operands);
+    switch (ptx::class_of(in.opcode)) {
+      case OpcodeClass::kLoad:
+      case OpcodeClass::kStore: collect_memory(state, in); break;
+      case OpcodeClass::kAtomic:
+      case OpcodeClass::kReduction:
+        if (is_ordered(in) || in.has(Modifier::kOther)) note(kVolatile, in);
+        collect_atomic(state, in);
+        break;
+      case OpcodeClass::kAsyncCopy:
+        // cp.async.{ca,cg}.shared.global [to], [from]; waiting and committing have no address.
+        if (!in.has(Modifier::kAsync) || in.has(Modifier::kOther)) {
+          note(kGenericInlineAsm, in);
+        } else if (in.operands.size() >= 2) {
+          access(state, in, in.operands[1], {.read = true});
+        }
+        break;
+      case OpcodeClass::kMatrix:
+        for (const Operand& operand : in.operands) {
+          // Loads and stores of fragments: which it is, the word after the opcode says.
+          if (operand.kind != OperandKind::kAddress || in.space() == Space::kShared) continue;
+          const bool is_store = in.text.find(".store") != std::string_view::npos;
+          access(state, in, operand, {.read = !is_store, .written = is_store});
+        }
+        break;
+      case OpcodeClass::kCall: {
+        const Operand& target = in.operands[1];
+        const bool named = target.kind == OperandKind::kFunction;
+        // An assertion that held once holds again on the same bytes: the call is never made.
+        if (named && module_.functions[target.index].name == "__assertfail") break;
+        if (!named || !module_.functions[target.index].is_defined) note(kCalls, in);
+        break;
+      }
+      case OpcodeClass::kTexture:
+      case OpcodeClass::kUnknown: note(kGenericInlineAsm, in); break;
+      default:
+        if (in.opcode == Opcode::kAlloca || in.opcode == Opcode::kBrx) note(kGenericInlineAsm, in);
+    }
+  }
+}
+
+KernelAccess Analysis::run() {
+  iterate();
+  // First round: which parameters are pointers for certain. A sum that was converted names none.
+  for (const FunctionState& state : states_) {
+    for (const Instruction& in : state.function->body) {
+      if (in.opcode != Opcode::kCvta || !in.has(Modifier::kTo) || in.space() != Space::kGlobal) continue;
+      const Origins origins = value(state, in.operands.back());
+      if (origins.size() == 1 && origins.begin()->kind == OriginKind::kParamWord) {
+        pointers_.insert(origins.begin()->index);
+      }
+    }
+  }
+  for (FunctionState& state : states_) {
+    state.registers.assign(state.registers.size(), {});
+    state.cells.assign(state.cells.size(), {});
+  }
+  local_ = {};
+  second_round_ = true;
+  iterate();
+  // Twice: whether a table is constant is known only when every store has been seen.
+  for (const FunctionState& state : states_) collect(state);
+  for (const FunctionState& state : states_) collect(state);
+
+  KernelAccess result;
+  result.name = kernel_.name;
+  result.param_bytes = static_cast<std::uint32_t>(kernel_.param_bytes);
+  result.effects = effects_;
+  for (const auto& [offset, use] : uses_)
+    result.pointers.push_back({offset, use.read, use.written, use.atomic});
+  result.reason = reason();
+  return result;
+}
+
+KernelAccess analyse(const ptx::Module& module, const ptx::Function& kernel) {
+  return Analysis(module, kernel).run();
+}
+
+}  // namespace refrain::access

@@ -1,7 +1,10 @@
-// Device memory that a static object frees, after main has returned and after the main thread's own objects are gone.
+// Device memory that a static object frees, after main has returned and after the main thread's own objects
+// are gone.
 #include "expect.cuh"
 
-__global__ void fill(int* x, int value) { x[threadIdx.x] = value; }
+__global__ void fill(int* x, int value) {
+  x[threadIdx.x] = value;
+}
 
 struct Keeper {
   int* data = nullptr;

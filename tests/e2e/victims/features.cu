@@ -1,5 +1,6 @@
-// What programs do besides launching kernels: streams and events, asynchronous and 2D copies, pools, captured graphs,
-// in-place updates, structs with pointers, atomics. Under a cap, memory pressure is made between the steps.
+// What programs do besides launching kernels: streams and events, asynchronous and 2D copies, pools, captured
+// graphs, in-place updates, structs with pointers, atomics. Under a cap, memory pressure is made between the
+// steps.
 #include <vector>
 
 #include "check.cuh"
@@ -12,7 +13,9 @@ struct Pair {
   float* to;
 };
 
-__global__ void fill(float* out, float value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+__global__ void fill(float* out, float value) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
 __global__ void scale(const float* in, float* out, float by) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   out[i] = in[i] * by;
@@ -25,7 +28,9 @@ __global__ void copy_pair(Pair pair) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   pair.to[i] = pair.from[i] + 1;
 }
-__global__ void sum(const float* in, float* total) { atomicAdd(total, in[blockIdx.x * blockDim.x + threadIdx.x]); }
+__global__ void sum(const float* in, float* total) {
+  atomicAdd(total, in[blockIdx.x * blockDim.x + threadIdx.x]);
+}
 
 float* device(size_t bytes = kBytes) {
   float* p = nullptr;
@@ -39,10 +44,10 @@ void expect_all(const float* p, float value) {
   for (const float x : host) EXPECT(x == value);
 }
 
-#define RUN(kernel, stream, ...)                                   \
-  do {                                                             \
-    kernel<<<kCount / 128, 128, 0, stream>>>(__VA_ARGS__);         \
-    CHECK(cudaGetLastError());                                     \
+#define RUN(kernel, stream, ...)                           \
+  do {                                                     \
+    kernel<<<kCount / 128, 128, 0, stream>>>(__VA_ARGS__); \
+    CHECK(cudaGetLastError());                             \
   } while (0)
 
 // Written, then dropped: what can be evicted makes room for it.

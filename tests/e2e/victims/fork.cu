@@ -4,7 +4,9 @@
 
 #include "check.cuh"
 
-__global__ void fill(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void fill(int* out) {
+  out[threadIdx.x] = threadIdx.x;
+}
 
 int main() {
   int *p, host[128];

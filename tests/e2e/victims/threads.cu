@@ -1,4 +1,5 @@
-// Several host threads that allocate, launch and read at once, each on its own stream, one with the per-thread default.
+// Several host threads that allocate, launch and read at once, each on its own stream, one with the
+// per-thread default.
 #include <pthread.h>
 
 #include <thread>

@@ -34,18 +34,30 @@ KERNEL walking(const float* p, float* out, int n, int stride) {
   for (p += threadIdx.x; p < end; p += stride) sum += *p;
   out[threadIdx.x] = sum;
 }
-__device__ __noinline__ float fetch(const float* p, int i) { return p[i] * 2; }
-__device__ __noinline__ void put(float* p, int i, float v) { p[i] = v; }
+__device__ __noinline__ float fetch(const float* p, int i) {
+  return p[i] * 2;
+}
+__device__ __noinline__ void put(float* p, int i, float v) {
+  p[i] = v;
+}
 KERNEL through_functions(const float* in, float* out, int n) {
   if (threadIdx.x < n) put(out, threadIdx.x, fetch(in, threadIdx.x));
 }
-__device__ __noinline__ const float* choose(const float* a, const float* b, int i) { return i % 2 ? a : b; }
+__device__ __noinline__ const float* choose(const float* a, const float* b, int i) {
+  return i % 2 ? a : b;
+}
 KERNEL returned_pointer(const float* a, const float* b, float* out) {
   out[threadIdx.x] = choose(a, b, threadIdx.x)[threadIdx.x];
 }
-__device__ __noinline__ float deep(const float* p, int n) { return n == 0 ? *p : deep(p + 1, n - 1) + 1; }
-KERNEL recursive(const float* p, float* out, int n) { out[0] = deep(p, n); }
-KERNEL table_of_pointers(float* const* table, float* out) { out[threadIdx.x] = table[0][threadIdx.x]; }
+__device__ __noinline__ float deep(const float* p, int n) {
+  return n == 0 ? *p : deep(p + 1, n - 1) + 1;
+}
+KERNEL recursive(const float* p, float* out, int n) {
+  out[0] = deep(p, n);
+}
+KERNEL table_of_pointers(float* const* table, float* out) {
+  out[threadIdx.x] = table[0][threadIdx.x];
+}
 KERNEL pointer_through_shared(float* const a, float* out) {
   __shared__ float* s[32];
   s[threadIdx.x] = a + threadIdx.x;
@@ -63,29 +75,45 @@ KERNEL pointers_in_local_array(float* a, float* b, float* c, float* out, int k) 
   for (int i = 0; i < k; ++i) p[i % 3] += i;
   out[0] = *p[k % 3];
 }
-KERNEL add_float(float* sum, const float* x) { atomicAdd(sum, x[threadIdx.x]); }
-KERNEL count(unsigned* bins, const int* x) { atomicAdd(&bins[x[threadIdx.x]], 1u); }
-KERNEL ticket(unsigned* next, unsigned* mine) { mine[threadIdx.x] = atomicAdd(next, 1u); }
-KERNEL exchange(unsigned* x) { atomicExch(x, threadIdx.x); }
-KERNEL timed(long long* out) { out[threadIdx.x] = clock64(); }
+KERNEL add_float(float* sum, const float* x) {
+  atomicAdd(sum, x[threadIdx.x]);
+}
+KERNEL count(unsigned* bins, const int* x) {
+  atomicAdd(&bins[x[threadIdx.x]], 1u);
+}
+KERNEL ticket(unsigned* next, unsigned* mine) {
+  mine[threadIdx.x] = atomicAdd(next, 1u);
+}
+KERNEL exchange(unsigned* x) {
+  atomicExch(x, threadIdx.x);
+}
+KERNEL timed(long long* out) {
+  out[threadIdx.x] = clock64();
+}
 KERNEL placed(unsigned* out) {
   unsigned sm;
   asm("mov.u32 %0, %%smid;" : "=r"(sm));
   out[threadIdx.x] = sm;
 }
-KERNEL printing(const int* x) { printf("%d\n", x[threadIdx.x]); }
+KERNEL printing(const int* x) {
+  printf("%d\n", x[threadIdx.x]);
+}
 __device__ int counter;
 __constant__ float table[4];
 KERNEL writes_variable(int n) {
   if (threadIdx.x == 0) counter = n;
 }
-KERNEL reads_variable(float* out) { out[threadIdx.x] = table[threadIdx.x & 3]; }
+KERNEL reads_variable(float* out) {
+  out[threadIdx.x] = table[threadIdx.x & 3];
+}
 KERNEL waits(volatile int* flag, int* out) {
   while (*flag == 0) {
   }
   out[0] = 1;
 }
-KERNEL sines(const float* x, float* out) { out[threadIdx.x] = sinf(x[threadIdx.x]); }
+KERNEL sines(const float* x, float* out) {
+  out[threadIdx.x] = sinf(x[threadIdx.x]);
+}
 KERNEL gather(const float* x, const long long* index, float* out, long long base) {
   out[threadIdx.x] = x[index[threadIdx.x] + base];
 }
@@ -96,5 +124,9 @@ KERNEL aligned_pointer(float* x, size_t n) {
   float* p = reinterpret_cast<float*>((reinterpret_cast<size_t>(x) + 15) & ~static_cast<size_t>(15));
   p[threadIdx.x + n] = 1;
 }
-KERNEL copies_vectors(const float4* x, float4* y) { y[threadIdx.x] = x[threadIdx.x]; }
-KERNEL untouched(float* x, float* y) { y[0] = x == nullptr ? 1.0f : 2.0f; }
+KERNEL copies_vectors(const float4* x, float4* y) {
+  y[threadIdx.x] = x[threadIdx.x];
+}
+KERNEL untouched(float* x, float* y) {
+  y[0] = x == nullptr ? 1.0f : 2.0f;
+}

@@ -1,6 +1,7 @@
-// A bit of everything nvcc writes: structs, calls, recursion, printf, inline assembly, shared and constant memory.
-#include <cstdio>
+// A bit of everything nvcc writes: structs, calls, recursion, printf, inline assembly, shared and constant
+// memory.
 #include <cuda_fp16.h>
+#include <cstdio>
 
 struct Pair {
   float* a;
@@ -9,8 +10,12 @@ struct Pair {
 };
 __device__ int counter;
 __constant__ float table[4] = {1, 2, 3, 4};
-__device__ __noinline__ float pick(float* p, int i) { return p[i] * table[i & 3]; }
-__device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__device__ __noinline__ float pick(float* p, int i) {
+  return p[i] * table[i & 3];
+}
+__device__ __noinline__ int fib(int n) {
+  return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
 
 __global__ void __launch_bounds__(256, 2) everything(Pair p, int c) {
   extern __shared__ float s[];

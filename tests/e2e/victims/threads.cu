@@ -9,7 +9,8 @@
 
 constexpr int kCount = 2048;
 
-// All threads allocate before any of them goes on: the cap is felt by all at once.
+// All threads allocate, and all build their chains, before any of them goes on: the cap is felt by all at
+// once.
 pthread_barrier_t together;
 
 __global__ void next(const int* in, int* out, int add) {
@@ -29,6 +30,7 @@ void work(int seed, cudaStream_t stream, bool own) {
       next<<<kCount / 128, 128, 0, stream>>>(chain[i - 1], chain[i], seed);
       CHECK(cudaGetLastError());
     }
+    pthread_barrier_wait(&together);
     for (size_t i = chain.size(); i-- > 0;) {
       std::vector<int> got(kCount);
       CHECK(cudaMemcpyAsync(got.data(), chain[i], kCount * sizeof(int), cudaMemcpyDeviceToHost, stream));

@@ -9,6 +9,26 @@ using namespace refrain::preload;
 
 namespace {
 
+// No exception crosses into the program. The only one that the code below throws on purpose is for host
+// memory.
+template <auto Handler>
+struct Guarded;
+template <class... Args, CUresult (*Handler)(Args...)>
+struct Guarded<Handler> {
+  static CUresult call(Args... args) noexcept {
+    try {
+      return Handler(args...);
+    } catch (const std::bad_alloc&) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+};
+
+CUresult make_barrier(Barrier barrier) {
+  refrain::cuda::Runtime* r = runtime();
+  return r ? r->barrier(name_of(barrier), [] { return CUDA_SUCCESS; }) : CUDA_SUCCESS;
+}
+
 struct BarrierAnswer {
   void* real;           // where to go on, or nullptr:
   std::int64_t result;  // what the program gets instead
@@ -20,7 +40,7 @@ extern "C" {
 // In the order of hooks.def. Filled in by the linker: stubs may run before any constructor.
 extern __attribute__((visibility("hidden"))) void* const refrain_handlers[];
 void* const refrain_handlers[] = {
-#define HOOK(symbol, handler) reinterpret_cast<void*>(handler<Hook::k_##symbol>),
+#define HOOK(symbol, handler) reinterpret_cast<void*>(&Guarded<handler<Hook::k_##symbol>>::call),
 #include "preload/hooks.def"
 #undef HOOK
 };
@@ -29,8 +49,7 @@ __attribute__((visibility("hidden"))) BarrierAnswer refrain_on_barrier(std::uint
   const auto barrier = static_cast<Barrier>(index);
   void* const function = real_function(barrier);
   if (!function) return {nullptr, CUDA_ERROR_NOT_SUPPORTED};
-  refrain::cuda::Runtime* r = runtime();
-  const CUresult result = r ? r->barrier(name_of(barrier), [] { return CUDA_SUCCESS; }) : CUDA_SUCCESS;
+  const CUresult result = Guarded<make_barrier>::call(barrier);
   if (result != CUDA_SUCCESS) return {nullptr, result};
   return {function, 0};
 }

@@ -26,7 +26,10 @@ struct Guarded<Handler> {
 
 CUresult make_barrier(Barrier barrier) {
   refrain::cuda::Runtime* r = runtime();
-  return r ? r->barrier(name_of(barrier), [] { return CUDA_SUCCESS; }) : CUDA_SUCCESS;
+  if (!r) return CUDA_SUCCESS;
+  const CUresult result = r->before_unfollowed(name_of(barrier));
+  unfollowed_call = result == CUDA_SUCCESS;
+  return result;
 }
 
 struct BarrierAnswer {

@@ -23,9 +23,18 @@ CUstream resolve(CUstream stream) {
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
+// Set between a barrier's stub and this thread's next call: the real call has returned then.
+inline thread_local bool unfollowed_call = false;
+
+// nullptr: everything goes to the driver as it is.
 inline cuda::Runtime* runtime() {
   Session& session = Session::instance();
-  return session.managing() ? &session.runtime() : nullptr;
+  if (!session.managing()) return nullptr;
+  if (unfollowed_call) {
+    unfollowed_call = false;
+    session.runtime().after_unfollowed();
+  }
+  return &session.runtime();
 }
 
 }  // namespace refrain::preload

@@ -1,58 +1,28 @@
 // Allocation, and questions about memory.
 #pragma once
 
-#include <mutex>
-#include <unordered_map>
-
+#include "preload/external_memory.hpp"
 #include "preload/handlers.hpp"
 
 namespace refrain::preload {
 
-// Device memory that the program got by ways that are not managed: sizes, so that the cap stays right when it
-// goes.
-class ExternalMemory {
- public:
-  static ExternalMemory& instance() {
-    static ExternalMemory* const memory = new ExternalMemory;
-    return *memory;
-  }
-  void add(unsigned long long key, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    bytes_[key] = bytes;
-  }
-  // 0: not one of these.
-  std::size_t remove(unsigned long long key) {
-    const std::lock_guard lock(mutex_);
-    const auto it = bytes_.find(key);
-    if (it == bytes_.end()) return 0;
-    const std::size_t bytes = it->second;
-    bytes_.erase(it);
-    return bytes;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<unsigned long long, std::size_t> bytes_;
-};
-
-// Makes the real call with the bytes counted, and remembers them under the value that it returns in *out.
-template <class Out, class RealCall>
-CUresult count_external(Out* out, std::size_t bytes, RealCall&& real_call) {
+// Makes the real call with the bytes counted; add remembers what it returned.
+template <class RealCall, class Add>
+CUresult count_external(std::size_t bytes, RealCall&& real_call, Add&& add) {
   cuda::Runtime* r = runtime();
   if (!r) return real_call();
   const CUresult result = r->external(bytes, real_call);
-  if (result == CUDA_SUCCESS && out) ExternalMemory::instance().add(*out, bytes);
+  if (result == CUDA_SUCCESS) add();
   return result;
 }
 
-template <class RealCall>
-CUresult release_external(unsigned long long key, RealCall&& real_call) {
-  const CUresult result = real_call();
+// After the real call: remove tells how many bytes are the driver's again.
+template <class Remove>
+CUresult release_external(CUresult result, Remove&& remove) {
   cuda::Runtime* r = runtime();
-  if (result == CUDA_SUCCESS && r) {
-    const std::size_t bytes = ExternalMemory::instance().remove(key);
-    if (bytes > 0) r->external_freed(bytes);
-  }
+  if (result != CUDA_SUCCESS || !r) return result;
+  const std::size_t bytes = remove();
+  if (bytes > 0) r->external_freed(bytes);
   return result;
 }
 
@@ -75,7 +45,9 @@ template <Hook H>
 CUresult mem_free(CUdeviceptr address) {
   cuda::Runtime* r = runtime();
   const auto result = r ? r->free(address) : std::nullopt;
-  return result ? *result : release_external(address, [&] { return real<H>(address); });
+  return result ? *result : release_external(real<H>(address), [&] {
+    return ExternalMemory::instance().remove_allocation(address);
+  });
 }
 
 // A captured allocation is a node of a graph, and the graph's own memory.
@@ -98,13 +70,15 @@ CUresult mem_alloc_from_pool(CUdeviceptr* out, std::size_t bytes, CUmemoryPool p
 template <Hook H>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   cuda::Runtime* r = runtime();
+  if (r && r->is_capturing(resolve<H>(stream))) return real<H>(address, stream);
   const auto result = r ? r->free(address) : std::nullopt;
   return result ? *result : real<H>(address, stream);
 }
 
 template <Hook H>
 CUresult mem_alloc_managed(CUdeviceptr* out, std::size_t bytes, unsigned flags) {
-  return count_external(out, bytes, [&] { return real<H>(out, bytes, flags); });
+  const auto call = [&] { return real<H>(out, bytes, flags); };
+  return count_external(bytes, call, [&] { ExternalMemory::instance().add_allocation(*out, bytes); });
 }
 
 template <Hook H>
@@ -112,12 +86,27 @@ CUresult mem_create(CUmemGenericAllocationHandle* out, std::size_t bytes,
                     const CUmemAllocationProp* properties, unsigned long long flags) {
   const auto call = [&] { return real<H>(out, bytes, properties, flags); };
   const bool on_device = properties && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  return on_device ? count_external(out, bytes, call) : call();
+  if (!on_device) return call();
+  return count_external(bytes, call, [&] { ExternalMemory::instance().add_handle(*out, bytes); });
 }
 
 template <Hook H>
 CUresult mem_release(CUmemGenericAllocationHandle handle) {
-  return release_external(handle, [&] { return real<H>(handle); });
+  return release_external(real<H>(handle), [&] { return ExternalMemory::instance().remove_handle(handle); });
+}
+
+template <Hook H>
+CUresult mem_map(CUdeviceptr address, std::size_t bytes, std::size_t offset,
+                 CUmemGenericAllocationHandle handle, unsigned long long flags) {
+  const CUresult result = real<H>(address, bytes, offset, handle, flags);
+  if (result == CUDA_SUCCESS) ExternalMemory::instance().add_mapping(address, handle);
+  return result;
+}
+
+template <Hook H>
+CUresult mem_unmap(CUdeviceptr address, std::size_t bytes) {
+  return release_external(real<H>(address, bytes),
+                          [&] { return ExternalMemory::instance().remove_mappings(address, bytes); });
 }
 
 template <Hook H>

@@ -1,6 +1,7 @@
 // Start-up, look-ups, modules, streams and contexts.
 #pragma once
 
+#include "preload/external_memory.hpp"
 #include "preload/handlers.hpp"
 
 namespace refrain::preload {
@@ -60,11 +61,12 @@ CUresult module_get_function(CUfunction* function, CUmodule module, const char* 
                [&](cuda::Kernels& kernels) { kernels.add_function(module, *function, name, false); });
 }
 
-// At the end of the process nothing is replayed any more.
+// While recorded ops need its kernels, a module stays loaded: also at the end of the process, when static
+// objects may still read what they made.
 template <class RealCall>
 CUresult unload(const void* owner, RealCall&& real_call) {
   cuda::Runtime* r = runtime();
-  if (r && !Session::instance().ending() && !r->may_unload()) return CUDA_SUCCESS;
+  if (r && !r->may_unload()) return CUDA_SUCCESS;
   return after(real_call(), [&](cuda::Kernels& kernels) { kernels.remove(owner); });
 }
 template <Hook H>
@@ -111,13 +113,10 @@ CUresult stream_destroy(CUstream stream) {
   return real<H>(stream);
 }
 
-// Captures are counted: while there is one, every call asks whether its own stream is being captured.
 template <class RealCall>
 CUresult begin_capture(RealCall&& real_call) {
   cuda::Runtime* r = runtime();
-  const CUresult result = real_call();
-  if (result == CUDA_SUCCESS && r) r->capture_began();
-  return result;
+  return r ? r->begin_capture(real_call) : real_call();
 }
 template <Hook H>
 CUresult stream_begin_capture_v1(CUstream stream) {
@@ -133,20 +132,27 @@ CUresult stream_begin_capture_to_graph(CUstream stream, CUgraph graph, const CUg
                                        CUstreamCaptureMode mode) {
   return begin_capture([&] { return real<H>(stream, graph, dependencies, edges, count, mode); });
 }
-// A capture that was invalidated ends here as well, with an error.
 template <Hook H>
 CUresult stream_end_capture(CUstream stream, CUgraph* graph) {
-  const CUresult result = real<H>(stream, graph);
+  const auto call = [&] { return real<H>(stream, graph); };
   cuda::Runtime* r = runtime();
-  if (r && result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_INVALID_VALUE) r->capture_ended();
-  return result;
+  return r ? r->end_capture(resolve<H>(stream), call) : call();
 }
 
+template <Hook H>
+CUresult primary_ctx_release(CUdevice device) {
+  const CUresult result = real<H>(device);
+  cuda::Runtime* r = runtime();
+  if (result == CUDA_SUCCESS && r && !Session::instance().ending()) r->context_released(device);
+  return result;
+}
 template <Hook H>
 CUresult primary_ctx_reset(CUdevice device) {
   cuda::Runtime* r = runtime();
   if (r && !Session::instance().ending()) r->context_gone(device);
-  return real<H>(device);
+  const CUresult result = real<H>(device);
+  if (result == CUDA_SUCCESS && r) r->external_freed(ExternalMemory::instance().forget_allocations());
+  return result;
 }
 template <Hook H>
 CUresult ctx_destroy(CUcontext context) {

@@ -6,9 +6,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "preload/interpose.hpp"
 #include "refrain/bytes.hpp"
@@ -100,6 +103,7 @@ void Session::start_log() {
     log_path_.clear();
     return;
   }
+  log_path_ = log_.path();
   nlohmann::ordered_json values;
 #define OPTION(type, member, environment, flag, default_text, help) \
   values[#member] = {{"value", options_.member.text}, {"from", options::name_of(options_.member.source)}};
@@ -173,7 +177,14 @@ event::End Session::totals() const {
 void Session::finish() {
   if (getpid() != process_) return;
   ending_ = true;
-  const std::lock_guard lock(runtime_->mutex());
+  // A signal handler may have called exit() in the middle of a call of this very thread: then the lock never
+  // comes, and the log ends as that of a killed program does.
+  std::unique_lock lock(runtime_->mutex(), std::defer_lock);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() > give_up) return;
+    std::this_thread::yield();
+  }
   const event::End end = totals();
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
   log_.end(end);

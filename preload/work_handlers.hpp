@@ -9,26 +9,26 @@ template <Hook H>
 CUresult copy_from_host(CUdeviceptr to, const void* from, std::size_t bytes) {
   const auto call = [&] { return real<H>(to, from, bytes); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_from_host(resolve<H>(nullptr), to, bytes, call) : call();
+  return r ? r->copy_from_host(resolve<H>(nullptr), to, bytes, true, call) : call();
 }
 template <Hook H>
 CUresult copy_from_host_async(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   const auto call = [&] { return real<H>(to, from, bytes, stream); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_from_host(resolve<H>(stream), to, bytes, call) : call();
+  return r ? r->copy_from_host(resolve<H>(stream), to, bytes, false, call) : call();
 }
 
 template <Hook H>
 CUresult copy_to_host(void* to, CUdeviceptr from, std::size_t bytes) {
   const auto call = [&] { return real<H>(to, from, bytes); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_to_host(resolve<H>(nullptr), from, bytes, call) : call();
+  return r ? r->copy_to_host(resolve<H>(nullptr), from, bytes, true, call) : call();
 }
 template <Hook H>
 CUresult copy_to_host_async(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   const auto call = [&] { return real<H>(to, from, bytes, stream); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_to_host(resolve<H>(stream), from, bytes, call) : call();
+  return r ? r->copy_to_host(resolve<H>(stream), from, bytes, false, call) : call();
 }
 
 template <Hook H>

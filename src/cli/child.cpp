@@ -41,6 +41,8 @@ ChildResult run_child(const std::string& path, const std::vector<std::string>& a
   for (const int signal : kPassedOn) sigaddset(&passed_on, signal);
   // A signal that arrives between fork and the child's number must not be lost.
   sigprocmask(SIG_BLOCK, &passed_on, &before);
+  // Whoever started us may ignore it, and then no child can be waited for.
+  signal(SIGCHLD, SIG_DFL);
   const pid_t pid = fork();
   if (pid < 0) throw UsageError(kOwnFailure, fmt::format("fork failed: {}", std::strerror(errno)));
   if (pid == 0) {
@@ -58,7 +60,9 @@ ChildResult run_child(const std::string& path, const std::vector<std::string>& a
   for (const int signal : kPassedOn) sigaction(signal, &action, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR)
+      throw UsageError(kOwnFailure, fmt::format("waiting for the program failed: {}", std::strerror(errno)));
   }
   g_child = 0;
   ChildResult result;

@@ -20,7 +20,7 @@ CudaDevice::CudaDevice(const Driver& driver, Streams& streams, const Place& plac
 
 void CudaDevice::adopt(BufferId buffer, CUdeviceptr base) {
   if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
-  buffers_[buffer.index].base = base;
+  buffers_[buffer.index] = {.base = base, .bytes = 0, .touches = {}};
 }
 
 bool CudaDevice::reserve(BufferId buffer, Bytes bytes) {
@@ -83,21 +83,42 @@ bool CudaDevice::map(BufferId buffer, PagesId pages) {
   return false;
 }
 
-void CudaDevice::unmap(BufferId buffer) {
-  if (queued(buffer)) note(launch_queue());
-  if (unfollowed_work_) {
-    note(driver_.cuCtxSynchronize());
-    unfollowed_work_ = false;
+bool CudaDevice::wait_for_unfollowed() {
+  if (!unfollowed_work_ && unfollowed_calls_ == 0) return true;
+  const CUresult result = driver_.cuCtxSynchronize();
+  note(result);
+  if (is_capture_error(result)) return false;
+  unfollowed_work_ = false;
+  return true;
+}
+
+bool CudaDevice::wait_for_touches(BufferState& buffer) {
+  for (const Touch& touch : buffer.touches) {
+    const CUresult result = streams_.wait_on_host(touch.stream, touch.work);
+    note(result);
+    if (is_capture_error(result)) return false;
   }
+  buffer.touches.clear();
+  return true;
+}
+
+bool CudaDevice::unmap(BufferId buffer) {
+  if (queued(buffer)) launch_queue();
   BufferState& b = buffers_[buffer.index];
-  for (const Touch& touch : b.touches) note(streams_.wait_on_host(touch.stream, touch.work));
-  b.touches.clear();
+  if (!wait_for_unfollowed() || !wait_for_touches(b)) return false;
   CUresult result = driver_.cuMemUnmap(b.base, b.bytes);
   if (result == CUDA_ERROR_NOT_READY) {
     driver_.cuCtxSynchronize();
     result = driver_.cuMemUnmap(b.base, b.bytes);
   }
   note(result);
+  return result == CUDA_SUCCESS;
+}
+
+bool CudaDevice::near_ours(CUdeviceptr address) const {
+  return std::any_of(buffers_.begin(), buffers_.end(), [&](const BufferState& buffer) {
+    return buffer.base != 0 && address - buffer.base < buffer.bytes + granularity_bytes_;
+  });
 }
 
 RecordedOp& CudaDevice::new_record(Payload& payload) {
@@ -123,11 +144,10 @@ void CudaDevice::release_payload(Payload payload) {
 void CudaDevice::release_adopted(BufferId buffer) {
   BufferState& b = buffers_[buffer.index];
   // Who gets the range next knows nothing of what was issued before. A free of the driver's own waits as
-  // well.
-  for (const Touch& touch : b.touches) note(streams_.wait_on_host(touch.stream, touch.work));
-  b.touches.clear();
-  if (on_release_adopted) on_release_adopted(b.base);
-  b.base = 0;
+  // well. What cannot be waited for is not handed on at all.
+  const bool free = wait_for_unfollowed() && wait_for_touches(b);
+  if (free && on_release_adopted) on_release_adopted(b.base);
+  b = {};
 }
 
 void CudaDevice::replay(Payload payload, std::span<const BufferId> bindings) {
@@ -210,8 +230,10 @@ void CudaDevice::issued(StreamIndex stream, std::span<const engine::BufferUse> u
   for (const engine::BufferUse& use : uses) touch(use.buffer, stream, work, false);
 }
 
-void CudaDevice::recycled(BufferId buffer) {
+bool CudaDevice::recycled(BufferId buffer) {
+  if (!wait_for_unfollowed()) return false;
   for (Touch& touch : buffers_[buffer.index].touches) touch.own = true;
+  return true;
 }
 
 void CudaDevice::wait_for_own_work() {
@@ -222,8 +244,12 @@ void CudaDevice::wait_for_own_work() {
   }
 }
 
-void CudaDevice::forget_contexts() {
-  replayer_.clear();
+void CudaDevice::forget_contexts(bool alive) {
+  if (alive) {
+    replayer_.clear();
+  } else {
+    replayer_.forget();
+  }
   for (BufferState& buffer : buffers_) buffer.touches.clear();
   unfollowed_work_ = false;
 }

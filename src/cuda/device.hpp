@@ -35,14 +35,24 @@ class CudaDevice final : public engine::Device {
   // refrain itself did on other streams: the program's own order is the program's.
   CUresult order_before(StreamIndex stream, std::span<const engine::BufferUse> uses);
   void issued(StreamIndex stream, std::span<const engine::BufferUse> uses, bool mark);
-  // A range that another allocation used before: whoever takes it must wait for what that one issued.
-  void recycled(engine::BufferId buffer);
-  // Work was issued that nobody followed: nothing is unmapped before the context has been idle once.
+  // A range that another allocation used before: whoever takes it must wait for what that one issued. false:
+  // there is work that cannot be waited for now.
+  bool recycled(engine::BufferId buffer);
+  // Work was issued that nobody followed: nothing is unmapped or handed on before the context has been idle
+  // once.
   void unfollowed_work() { unfollowed_work_ = true; }
+  // The same for a call that is made after the lock is given up: between the two it may come at any moment.
+  void unfollowed_call_begins() { ++unfollowed_calls_; }
+  void unfollowed_call_ended() {
+    --unfollowed_calls_;
+    unfollowed_work_ = true;
+  }
+  // The address lies in a range of ours, or in the unused rest behind one.
+  bool near_ours(CUdeviceptr address) const;
   // Blocks until no buffer is touched by refrain's own work on any stream.
   void wait_for_own_work();
-  // The context is idle and about to go, and with it events and graphs.
-  void forget_contexts();
+  // The context is idle and about to go, or gone already, and with it events and graphs.
+  void forget_contexts(bool alive);
   void set_context(CUcontext context) { context_ = context; }
 
   RecordedOp& new_record(engine::Payload& payload);
@@ -53,7 +63,7 @@ class CudaDevice final : public engine::Device {
   std::optional<engine::PagesId> create_pages(engine::Bytes bytes) override;
   void destroy_pages(engine::PagesId pages) override;
   bool map(engine::BufferId buffer, engine::PagesId pages) override;
-  void unmap(engine::BufferId buffer) override;
+  bool unmap(engine::BufferId buffer) override;
   void replay(engine::Payload payload, std::span<const engine::BufferId> bindings) override;
   void copy(engine::BufferId from, engine::BufferId to, engine::Bytes bytes) override;
   bool flush() override;
@@ -78,6 +88,8 @@ class CudaDevice final : public engine::Device {
   }
   bool queued(engine::BufferId buffer) const;
   CUresult launch_queue();
+  bool wait_for_unfollowed();
+  bool wait_for_touches(BufferState& buffer);
 
   const Driver& driver_;
   Streams& streams_;
@@ -87,6 +99,7 @@ class CudaDevice final : public engine::Device {
   std::uint64_t granularity_bytes_;
   StreamIndex stream_ = 0;
   bool unfollowed_work_ = false;
+  int unfollowed_calls_ = 0;
   bool queue_failed_ = false;
   CUresult last_error_ = CUDA_SUCCESS;
   std::vector<BufferState> buffers_;

@@ -74,6 +74,43 @@ void Kernels::parse(Image& image) {
   image.texts = {};
 }
 
+// One image may hold the kernel for several architectures, and which of them the device runs is the driver's
+// choice: what holds is what all of them may do together.
+void Kernels::add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function) {
+  std::vector<KernelParam> params;
+  for (std::uint32_t i = 0; i < function.param_count; ++i) {
+    const ptx::Variable& param = function.param(i);
+    params.push_back(
+        {static_cast<std::uint32_t>(param.offset_bytes), static_cast<std::uint32_t>(param.size_bytes)});
+  }
+  const access::KernelAccess facts = access::analyse(module, function);
+  if (!kernel.known) {
+    kernel.known = true;
+    kernel.access = facts;
+    kernel.reason = facts.reason;
+    kernel.param_bytes = static_cast<std::uint32_t>(function.param_bytes);
+    kernel.params = std::move(params);
+    return;
+  }
+  kernel.access.effects |= facts.effects;
+  if (kernel.reason.empty()) kernel.reason = facts.reason;
+  if (params != kernel.params) {
+    kernel.access.effects |= access::kUnknownPointer;
+    kernel.reason = "its parameters differ between the architectures in its module";
+  }
+  for (const access::PointerAccess& other : facts.pointers) {
+    const auto same = std::find_if(kernel.access.pointers.begin(), kernel.access.pointers.end(),
+                                   [&](const auto& mine) { return mine.offset_bytes == other.offset_bytes; });
+    if (same == kernel.access.pointers.end()) {
+      kernel.access.pointers.push_back(other);
+    } else {
+      same->read = same->read || other.read;
+      same->written = same->written || other.written;
+      same->atomic = same->atomic || other.atomic;
+    }
+  }
+}
+
 Kernel* Kernels::kernel_of(Image& image, const std::string& name) {
   std::unique_ptr<Kernel>& slot = image.kernels[name];
   if (slot) return slot.get();
@@ -83,16 +120,7 @@ Kernel* Kernels::kernel_of(Image& image, const std::string& name) {
   slot->reason = image.error.empty() ? "it is not in its module's PTX" : image.error;
   for (const ptx::Module& module : image.modules) {
     const ptx::Function* function = module.find_function(name);
-    if (!function || !function->is_entry || !function->is_defined) continue;
-    slot->known = true;
-    slot->access = access::analyse(module, *function);
-    slot->reason = slot->access.reason;
-    slot->param_bytes = static_cast<std::uint32_t>(function->param_bytes);
-    for (std::uint32_t i = 0; i < function->param_count; ++i) {
-      const ptx::Variable& param = function->param(i);
-      slot->params.push_back(
-          {static_cast<std::uint32_t>(param.offset_bytes), static_cast<std::uint32_t>(param.size_bytes)});
-    }
+    if (function && function->is_entry && function->is_defined) add_facts(*slot, module, *function);
   }
   return slot.get();
 }

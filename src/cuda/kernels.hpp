@@ -16,6 +16,7 @@ namespace refrain::cuda {
 struct KernelParam {
   std::uint32_t offset_bytes;
   std::uint32_t bytes;
+  friend bool operator==(const KernelParam&, const KernelParam&) = default;
 };
 
 struct Kernel {
@@ -64,6 +65,7 @@ class Kernels {
   };
 
   static void parse(Image& image);
+  static void add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function);
   static Kernel* kernel_of(Image& image, const std::string& name);
 
   std::unordered_map<const void*, std::shared_ptr<Image>> images_;

@@ -27,8 +27,9 @@ class Replayer {
   explicit Replayer(const Driver& driver) : driver_(driver) {}
   // In the order given, one after the other, on the stream.
   CUresult launch(std::span<const BoundOp> ops, CUcontext context, CUstream stream);
-  // Graphs belong to a context: for when that is about to go.
+  // Graphs belong to a context: clear for when that is about to go, forget for when it is gone.
   void clear();
+  void forget() { cache_.clear(); }
 
   std::uint64_t graphs_built() const noexcept { return graphs_built_; }
   std::uint64_t graphs_launched() const noexcept { return graphs_launched_; }

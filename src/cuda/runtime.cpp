@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "cuda/capture_guard.hpp"
 #include "refrain/bytes.hpp"
 
@@ -65,6 +67,7 @@ bool Runtime::attach() {
   granularity_bytes_ = granularity;
   context_ = current;
   device_number_ = device;
+  device_bytes_ = device_bytes;
   device_ = std::make_unique<CudaDevice>(
       driver_, streams_,
       CudaDevice::Place{.device = device, .context = current, .granularity_bytes = granularity});
@@ -85,26 +88,32 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
   if (!out || bytes == 0 || !attach()) return std::nullopt;
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
+  if (bytes > device_bytes_)
+    return std::nullopt;  // the driver says no in its own words; and rounding up might wrap
   if (bytes < granularity_bytes_) {
     return allocate_small(out, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   }
   const engine::BufferId buffer = engine_->allocate(round_up(bytes, granularity_bytes_));
   if (!buffer) return CUDA_ERROR_OUT_OF_MEMORY;
-  device_->recycled(buffer);
+  if (!device_->recycled(buffer)) {  // a capture forbids the wait that its last owner's work needs
+    engine_->free(buffer);
+    return std::nullopt;
+  }
   *out = device_->address(buffer);
   addresses_.insert({.base = *out, .bytes = bytes, .buffer = buffer});
   return CUDA_SUCCESS;
 }
 
 bool Runtime::allocate_small(CUdeviceptr* out, std::size_t bytes) {
-  CUdeviceptr base = slabs_.take(bytes);
+  // One byte more than asked: a pointer to the end of one must not be the beginning of the next.
+  CUdeviceptr base = slabs_.take(bytes + 1);
   if (!base) {
     // 64 KiB hold the scalars and small vectors of a model where pages are small.
     const std::uint64_t slab_bytes = round_up(64 * 1024, granularity_bytes_);
     const engine::BufferId slab = engine_->allocate_pinned(slab_bytes);
     if (!slab) return false;
     slabs_.add(device_->address(slab), slab_bytes);
-    base = slabs_.take(bytes);
+    base = slabs_.take(bytes + 1);
   }
   const engine::BufferId buffer = engine_->adopt(bytes);
   device_->adopt(buffer, base);
@@ -118,6 +127,7 @@ std::optional<CUresult> Runtime::allocate_pitch(CUdeviceptr* out, std::size_t* p
   if (!out || !pitch || width == 0 || height == 0) return std::nullopt;
   // As cuMemAllocPitch aligns rows: 512 bytes suit every element size and texture alignment.
   const std::size_t row = round_up(width, 512);
+  if (row < width || row > std::numeric_limits<std::size_t>::max() / height) return std::nullopt;
   const std::optional<CUresult> result = allocate(out, row * height);
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;
@@ -169,7 +179,7 @@ bool Runtime::touch(CUdeviceptr address) {
   if (!range) return false;
   const CaptureGuard guard(driver_, captures_);
   const engine::BufferUse use{.buffer = range->buffer, .read = true, .written = false, .whole = false};
-  device_->set_stream(streams_.index_of(CU_STREAM_LEGACY));
+  device_->set_stream(side_stream());
   if (engine_->prepare({&use, 1}) == engine::Status::kOk) engine_->abandon();
   return true;
 }
@@ -230,14 +240,23 @@ void Runtime::stream_destroyed(CUstream stream) {
   streams_.forget(stream);
 }
 
-void Runtime::capture_began() {
+// Captures are counted: while there is one, every call asks whether its own stream is being captured.
+CUresult Runtime::begin_capture(Call call) {
   const std::lock_guard lock(mutex_);
-  ++captures_;
+  if (captures_ == 0) streams_.before_capture();
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) streams_.set_capturing(++captures_ > 0);
+  return result;
 }
 
-void Runtime::capture_ended() {
+CUresult Runtime::end_capture(CUstream stream, Call call) {
   const std::lock_guard lock(mutex_);
-  if (captures_ > 0) --captures_;
+  const bool before = capturing(stream);
+  const CUresult result = call();
+  // Not the result, but the stream tells: a capture that was invalidated ends here too, and one that another
+  // thread began does not.
+  if (before && !capturing(stream)) streams_.set_capturing(--captures_ > 0);
+  return result;
 }
 
 bool Runtime::is_capturing(CUstream stream) {
@@ -247,18 +266,27 @@ bool Runtime::is_capturing(CUstream stream) {
 
 void Runtime::context_gone(CUcontext context) {
   const std::lock_guard lock(mutex_);
-  if (engine_ && context_ && context == context_) release_all();
+  if (engine_ && context_ && context == context_) release_all(true);
 }
 
 void Runtime::context_gone(CUdevice device) {
   const std::lock_guard lock(mutex_);
-  if (engine_ && context_ && device == device_number_) release_all();
+  if (engine_ && context_ && device == device_number_) release_all(true);
+}
+
+void Runtime::context_released(CUdevice device) {
+  const std::lock_guard lock(mutex_);
+  if (!engine_ || !context_ || device != device_number_) return;
+  unsigned flags = 0;
+  int alive = 1;
+  if (driver_.cuDevicePrimaryCtxGetState(device, &flags, &alive) == CUDA_SUCCESS && !alive)
+    release_all(false);
 }
 
 // The program's memory goes with its context, as the driver's own would.
-void Runtime::release_all() {
-  driver_.cuCtxSynchronize();
-  device_->forget_contexts();
+void Runtime::release_all(bool context_alive) {
+  if (context_alive) driver_.cuCtxSynchronize();
+  device_->forget_contexts(context_alive);
   costs_.forget_events();
   while (!addresses_.all().empty()) {
     const Range range = addresses_.all().back();

@@ -72,13 +72,19 @@ class Runtime {
 
   // Work
   CUresult launch(CUstream stream, const Launch& launch, Call call);
-  CUresult copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, Call call);
-  CUresult copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, Call call);
+  // blocking: the call returns when the copy is done, and is made without the lock, so that other threads go
+  // on.
+  CUresult copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking, Call call);
+  CUresult copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking, Call call);
   CUresult copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call);
   CUresult set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
                       std::size_t count, Call call);
   // Whatever the call does: everything is made resident first and counts as written afterwards.
   CUresult barrier(std::string_view name, Call call);
+  // The same where the caller itself goes on to the real call: from the return of before_unfollowed to the
+  // next call of after_unfollowed, that call may be made at any moment.
+  CUresult before_unfollowed(std::string_view name);
+  void after_unfollowed();
 
   // Modules, streams, contexts
   Kernels& kernels() noexcept { return kernels_; }
@@ -86,12 +92,14 @@ class Runtime {
   // loaded, which the program cannot see.
   bool may_unload();
   void stream_destroyed(CUstream stream);
-  void capture_began();
-  void capture_ended();
+  CUresult begin_capture(Call call);
+  CUresult end_capture(CUstream stream, Call call);
   bool is_capturing(CUstream stream);
   // The context is about to be destroyed, or the device's primary one to be reset.
   void context_gone(CUcontext context);
   void context_gone(CUdevice device);
+  // The device's primary context may have gone with the last release.
+  void context_released(CUdevice device);
 
   // For the summary; engine may be nullptr: nothing was allocated.
   const engine::Engine* engine() const noexcept { return engine_.get(); }
@@ -106,7 +114,7 @@ class Runtime {
     std::uint64_t bytes;
   };
   bool attach();
-  void release_all();
+  void release_all(bool context_alive);
   bool active() const;
   bool capturing(CUstream stream) const;
   bool allocate_small(CUdeviceptr* out, std::size_t bytes);
@@ -114,6 +122,7 @@ class Runtime {
   bool covers(const Range& range, CUdeviceptr address, std::size_t bytes) const;
   // fill: nullptr for an op that cannot be replayed.
   CUresult issue(CUstream stream, const Facts& facts, Call call, const Fill* fill);
+  CUresult issue_blocking(std::unique_lock<std::mutex>& lock, CUstream stream, Call call);
   CUresult copy_or_capture(CUstream stream, std::size_t bytes, Call call, const Fill* fill);
   StreamIndex side_stream();
   CUresult error_of(engine::Status status) const;
@@ -145,6 +154,7 @@ class Runtime {
   std::unique_ptr<engine::Engine> engine_;
   CUstream side_stream_ = nullptr;
   int captures_ = 0;
+  std::uint64_t device_bytes_ = 0;
   Counters counters_;
 
   // Of the op being handled; members for their capacity.

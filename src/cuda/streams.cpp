@@ -1,6 +1,8 @@
 // Counting and marking work. Must never synchronise more than the work that it is asked about.
 #include "cuda/streams.hpp"
 
+#include <atomic>
+
 namespace refrain::cuda {
 namespace {
 
@@ -8,18 +10,29 @@ bool is_per_thread(CUstream handle) {
   return handle == CU_STREAM_PER_THREAD;
 }
 
+// Unlike the system's thread numbers, these are never used again.
+std::uint64_t this_thread() {
+  static std::atomic<std::uint64_t> last{0};
+  static thread_local const std::uint64_t mine = ++last;
+  return mine;
+}
+
 }  // namespace
 
 StreamIndex Streams::index_of(CUstream handle) {
-  const std::thread::id me = is_per_thread(handle) ? std::this_thread::get_id() : std::thread::id{};
+  const std::uint64_t me = is_per_thread(handle) ? this_thread() : 0;
   for (StreamIndex i = 0; i < streams_.size(); ++i) {
     if (streams_[i].open && streams_[i].handle == handle && streams_[i].thread == me) return i;
   }
-  Stream stream;
-  stream.handle = handle;
-  stream.thread = me;
-  streams_.push_back(std::move(stream));
-  return static_cast<StreamIndex>(streams_.size()) - 1;
+  // A slot of a destroyed stream whose work is done may serve again: its count goes on, so that whoever
+  // remembers old work finds it done.
+  StreamIndex index = 0;
+  while (index < streams_.size() && (streams_[index].open || !done(index, streams_[index].issued))) ++index;
+  if (index == streams_.size()) streams_.emplace_back();
+  streams_[index].handle = handle;
+  streams_[index].thread = me;
+  streams_[index].open = true;
+  return index;
 }
 
 std::uint64_t Streams::issue(StreamIndex index, bool mark_it) {
@@ -66,6 +79,22 @@ void Streams::forget(CUstream handle) {
   }
 }
 
+void Streams::forget_all() {
+  for (Stream& stream : streams_) {
+    stream.open = false;
+    stream.completed = stream.issued;
+    stream.marks.clear();
+  }
+  spare_events_.clear();
+}
+
+void Streams::before_capture() {
+  for (Stream& stream : streams_) {
+    const std::uint64_t marked = stream.marks.empty() ? stream.completed : stream.marks.back().work;
+    if (stream.open && stream.issued > marked && !is_per_thread(stream.handle)) mark(stream);
+  }
+}
+
 CUevent Streams::take_event() {
   CUevent event = nullptr;
   if (!spare_events_.empty()) {
@@ -81,6 +110,14 @@ void Streams::mark(Stream& stream) {
   // 64 unfinished marks are far more than anybody waits for one by one.
   if (stream.marks.size() >= 64 && driver_.cuEventQuery(stream.marks.front().event) != CUDA_ERROR_NOT_READY) {
     complete(stream, stream.marks.front().work);
+  }
+  if (capturing_) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream.handle == CU_STREAM_LEGACY ||
+        driver_.cuStreamIsCapturing(stream.handle, &status) != CUDA_SUCCESS ||
+        status != CU_STREAM_CAPTURE_STATUS_NONE) {
+      return;
+    }
   }
   const CUevent event = take_event();
   if (!event) return;
@@ -98,8 +135,7 @@ const Streams::Mark* Streams::mark_for(Stream& stream, std::uint64_t work) {
     for (const Mark& candidate : stream.marks) {
       if (candidate.work >= work) return &candidate;
     }
-    if (stream.open && (!is_per_thread(stream.handle) || stream.thread == std::this_thread::get_id()))
-      mark(stream);
+    if (stream.open && (!is_per_thread(stream.handle) || stream.thread == this_thread())) mark(stream);
   }
   return nullptr;
 }

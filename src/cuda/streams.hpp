@@ -6,12 +6,16 @@
 
 #include <cstdint>
 #include <deque>
-#include <thread>
 #include <vector>
 
 #include "cuda/driver.hpp"
 
 namespace refrain::cuda {
+
+// Errors that say what a capture forbids, not that anything went wrong on the device.
+inline bool is_capture_error(CUresult result) {
+  return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
 
 using StreamIndex = std::uint32_t;
 
@@ -27,7 +31,8 @@ class Streams {
   // One more piece of work went to the stream: its number. mark: leave an event behind it.
   std::uint64_t issue(StreamIndex stream, bool mark);
   bool done(StreamIndex stream, std::uint64_t work);
-  // Blocks the host until that work is done. The error is the driver's: work that failed counts as done.
+  // Blocks the host until that work is done. Work that failed counts as done, and the error is the driver's;
+  // but where a stream capture forbids waiting, nothing is done: see is_capture_error.
   CUresult wait_on_host(StreamIndex stream, std::uint64_t work);
   // Later work on `waiting` starts after that work on `stream`.
   CUresult wait_on_stream(StreamIndex waiting, StreamIndex stream, std::uint64_t work);
@@ -35,8 +40,13 @@ class Streams {
   // The handle is about to be destroyed: its work gets a last event, and the handle may come again as another
   // stream.
   void forget(CUstream handle);
-  // Every context is gone: nothing that was issued is left.
-  void forget_all() { streams_.clear(); }
+  // A capture is about to begin, or the last one has ended. While there is one, events must not be recorded
+  // on a stream that is captured (they would become part of the graph) nor on the legacy stream (that would
+  // end the capture): so whatever was issued gets its event before.
+  void before_capture();
+  void set_capturing(bool any) { capturing_ = any; }
+  // The context is gone: all that was issued is done, and no event of it is left. Indices stay valid.
+  void forget_all();
 
  private:
   struct Mark {
@@ -45,7 +55,7 @@ class Streams {
   };
   struct Stream {
     CUstream handle = nullptr;
-    std::thread::id thread;  // of a per-thread default stream
+    std::uint64_t thread = 0;  // of a per-thread default stream: a number that no other thread ever has
     bool open = true;
     std::uint64_t issued = 0;
     std::uint64_t completed = 0;
@@ -60,6 +70,7 @@ class Streams {
   const Driver& driver_;
   std::vector<Stream> streams_;
   std::vector<CUevent> spare_events_;
+  bool capturing_ = false;
 };
 
 }  // namespace refrain::cuda

@@ -43,6 +43,12 @@ bool unpack(void** extra, std::vector<std::byte>& params) {
   return true;
 }
 
+// A call that concerns no memory of ours; a blocking one must not keep others waiting.
+CUresult without(std::unique_lock<std::mutex>& lock, bool blocking, Call call) {
+  if (blocking) lock.unlock();
+  return call();
+}
+
 }  // namespace
 
 bool Runtime::capturing(CUstream stream) const {
@@ -104,6 +110,34 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   return result;
 }
 
+// The op counts as issued before it is: until it returns, the buffer is held where it is. If it fails, what
+// the buffer holds is unchanged, and only its history is lost.
+CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream stream, Call call) {
+  const engine::BufferUse use = uses_[0];
+  StreamIndex index = 0;
+  {
+    const CaptureGuard guard(driver_, captures_);
+    collect_costs();
+    index = streams_.index_of(stream);
+    device_->set_stream(index);
+    const engine::Status status = engine_->prepare({&use, 1});
+    if (status != engine::Status::kOk) return error_of(status);
+    const CUresult result = device_->order_before(index, {&use, 1});
+    if (result != CUDA_SUCCESS) {
+      engine_->abandon();
+      return result;
+    }
+    engine_->commit({&use, 1}, false, 0, 0);
+    engine_->hold(use.buffer);
+  }
+  lock.unlock();
+  const CUresult result = call();
+  lock.lock();
+  engine_->release(use.buffer);
+  if (result == CUDA_SUCCESS && context_) device_->issued(index, {&use, 1}, false);
+  return result;
+}
+
 bool Runtime::gather(const Launch& launch, const Kernel& kernel) {
   params_.assign(kernel.param_bytes, std::byte{0});
   if (launch.params) {
@@ -128,6 +162,8 @@ Runtime::Pointers Runtime::bind(const Kernel& kernel) {
     if (address == 0) continue;
     const Range* range = addresses_.find(address);
     if (!range) {
+      // Just outside of a buffer (its end, or the unused rest of its pages): an offset may lead anywhere.
+      if (device_->near_ours(address)) return Pointers::kWild;
       // Other memory that the driver knows (host, managed, a module's variable) is not ours to follow; an
       // address that it does not know may be used with an offset into any buffer.
       CUmemorytype type{};
@@ -193,21 +229,25 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   return issue(stream, {.cost = key_of(launch), .bytes = bytes}, call, replayable ? &fill : nullptr);
 }
 
-CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, Call call) {
-  const std::lock_guard lock(mutex_);
+CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
+                                 Call call) {
+  std::unique_lock lock(mutex_);
   const Range* range = active() ? addresses_.find(to) : nullptr;
-  if (!range || bytes == 0) return call();
+  if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
+  if (blocking) return issue_blocking(lock, stream, call);
   return copy_or_capture(stream, bytes, call, nullptr);
 }
 
-CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, Call call) {
-  const std::lock_guard lock(mutex_);
+CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking,
+                               Call call) {
+  std::unique_lock lock(mutex_);
   const Range* range = active() ? addresses_.find(from) : nullptr;
-  if (!range || bytes == 0) return call();
+  if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, true, false, false);
+  if (blocking) return issue_blocking(lock, stream, call);
   return copy_or_capture(stream, bytes, call, nullptr);
 }
 
@@ -270,6 +310,20 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
 StreamIndex Runtime::side_stream() {
   if (!side_stream_) driver_.cuStreamCreate(&side_stream_, CU_STREAM_NON_BLOCKING);
   return streams_.index_of(side_stream_);
+}
+
+CUresult Runtime::before_unfollowed(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (!active()) return CUDA_SUCCESS;
+  const CUresult result = barrier_locked(
+      name.data(), [&] { return std::string(name); }, [] { return CUDA_SUCCESS; });
+  if (result == CUDA_SUCCESS) device_->unfollowed_call_begins();
+  return result;
+}
+
+void Runtime::after_unfollowed() {
+  const std::lock_guard lock(mutex_);
+  if (device_) device_->unfollowed_call_ended();
 }
 
 CUresult Runtime::barrier(std::string_view name, Call call) {

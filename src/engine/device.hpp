@@ -23,9 +23,9 @@ class Device {
 
   // Backs a whole buffer with pages of the same size. false: refused; the pages stay with the caller.
   virtual bool map(BufferId buffer, PagesId pages) = 0;
-  // Returns when nothing that was issued earlier can still touch the buffer, and its pages are free to be
-  // used.
-  virtual void unmap(BufferId buffer) = 0;
+  // true: nothing that was issued earlier can still touch the buffer, and its pages are free to be used.
+  // false: that cannot be waited for now; the buffer is as it was.
+  virtual bool unmap(BufferId buffer) = 0;
 
   // Issues a recorded op again, with bindings[i] in the place of its i-th buffer use; or copies one whole
   // buffer to another. Both happen in the order of the calls, before the op that is being prepared, once

@@ -84,6 +84,10 @@ class Engine final : private Lineage::Collector {
   // After prepare: the op was not issued.
   void abandon();
 
+  // A blocking call uses the buffer outside of the caller's lock: until released it is not evicted.
+  void hold(BufferId buffer) { ++memory_.buffer(buffer).holds; }
+  void release(BufferId buffer) { --memory_.buffer(buffer).holds; }
+
   // For calls whose effects cannot be bounded: everything is made resident, and then counts as written by the
   // unknown.
   Status prepare_barrier();
@@ -116,7 +120,7 @@ class Engine final : private Lineage::Collector {
   bool obtain(BufferId buffer);
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
-  void evict(ValueId value, const Eviction& why);
+  bool evict(ValueId value, const Eviction& why);
   bool forget_dead_leaf();
   void bound_records();
 

@@ -75,8 +75,11 @@ class Lineage {
 
   std::size_t value_count() const noexcept { return values_.size() - free_values_.size(); }
   std::size_t op_count() const noexcept { return ops_.size() - free_ops_.size(); }
-  double cost_ns(const Op& op) const noexcept { return costs_[op.cost_class]; }
-  double cost_ns(std::uint32_t cost_class) const noexcept { return costs_[cost_class]; }
+  double cost_ns(const Op& op) const noexcept { return cost_ns(op.cost_class); }
+  // 0 for a class that nobody has given a cost yet.
+  double cost_ns(std::uint32_t cost_class) const noexcept {
+    return cost_class < costs_.size() ? costs_[cost_class] : 0;
+  }
   // Cost classes are dense small numbers chosen by the port: ops that are expected to cost the same.
   void set_cost_ns(std::uint32_t cost_class, double ns);
   std::uint64_t new_stamp() noexcept { return ++stamp_; }

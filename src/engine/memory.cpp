@@ -102,12 +102,13 @@ bool Memory::back(BufferId id) {
   return false;
 }
 
-void Memory::unback(BufferId id) {
+bool Memory::unback(BufferId id) {
   Buffer& b = buffers_[id.index];
-  device_.unmap(id);
+  if (!device_.unmap(id)) return false;
   idle_pages_[b.bytes].push_back(b.pages);
   idle_bytes_ += b.bytes;
   b.pages = {};
+  return true;
 }
 
 bool Memory::charge_external(Bytes bytes) {
@@ -146,7 +147,9 @@ bool Memory::trim_to(Bytes room_bytes) {
       continue;
     }
     const Bytes bytes = it->first;
-    idle_pages_[bytes].push_back(take_pages_of_idle_buffer(bytes));
+    const PagesId pages = take_pages_of_idle_buffer(bytes);
+    if (!pages) return false;
+    idle_pages_[bytes].push_back(pages);
     idle_bytes_ += bytes;
   }
   return true;
@@ -164,8 +167,8 @@ PagesId Memory::take_pages_of_idle_buffer(Bytes bytes) {
   const auto it = idle_buffers_.find(bytes);
   if (it == idle_buffers_.end() || !it->second.first) return {};
   const BufferId id = it->second.first;  // idle for longest: the least likely to be in flight
+  if (!device_.unmap(id)) return {};
   unlink_idle(id);
-  device_.unmap(id);
   return std::exchange(buffers_[id.index].pages, PagesId{});
 }
 

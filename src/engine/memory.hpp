@@ -11,11 +11,12 @@ namespace refrain::engine {
 
 struct Buffer {
   Bytes bytes = 0;
-  PagesId pages;         // none: not mapped
-  ValueId current;       // what the program can read there; none: never written, or not the program's
-  ValueId held;          // the value whose location this is; none: contents are of no interest
-  bool adopted = false;  // pinned memory of the caller's: always there, never ours to unmap
-  bool pinned = false;   // mapped for as long as the program has it
+  PagesId pages;            // none: not mapped
+  ValueId current;          // what the program can read there; none: never written, or not the program's
+  ValueId held;             // the value whose location this is; none: contents are of no interest
+  bool adopted = false;     // pinned memory of the caller's: always there, never ours to unmap
+  std::uint32_t holds = 0;  // blocking calls that are using it without the caller's lock
+  bool pinned = false;      // mapped for as long as the program has it
   bool program = false;  // named by the program; else cached, scratch, or kept aside for somebody's lineage
   bool idle = false;     // mapped, but whatever is in it may go: its pages are the first to be taken
   BufferId idle_before;  // neighbours among the idle buffers of its size
@@ -44,8 +45,8 @@ class Memory {
   bool back(BufferId id);
   // What is in the buffer is of no interest, though it keeps its owner.
   void make_idle(BufferId id);
-  // Takes the pages out of the buffer and keeps them idle.
-  void unback(BufferId id);
+  // Takes the pages out of the buffer and keeps them idle. false: the device cannot do that now.
+  bool unback(BufferId id);
 
   // Device memory that does not come from here (the program's own handles, managed memory) counts toward the
   // cap. false: no room without giving something up.

@@ -11,7 +11,7 @@ namespace refrain::engine {
 bool Engine::evictable(const Value& v) const {
   if (!v.resident() || v.leaf() || v.locks != 0) return false;
   const Buffer& b = memory_.buffer(v.location);
-  return !b.adopted && !b.pinned;
+  return !b.adopted && !b.pinned && b.holds == 0;
 }
 
 void Engine::place(ValueId id, BufferId buffer) {
@@ -103,26 +103,26 @@ bool Engine::make_room(Bytes need_bytes) {
   }
   if (!victim) return forget_dead_leaf();
   if (why.candidates == 1) why.runner_up_score = why.score;
-  evict(victim, why);
-  return true;
+  return evict(victim, why);
 }
 
-void Engine::evict(ValueId id, const Eviction& why) {
+bool Engine::evict(ValueId id, const Eviction& why) {
   const Value& v = lineage_.value(id);
   Eviction eviction = why;
   eviction.buffer = v.home;
   eviction.bytes = v.bytes;
   eviction.idle_ns = now_ns_ - v.last_access_ns;
   const bool current = v.current;
+  if (!memory_.unback(v.location)) return false;
   const BufferId buffer = displace(id);
-  memory_.unback(buffer);
   if (!current) {
     memory_.give_back(buffer);  // scratch of the plan that is being carried out: not the program's to know
-    return;
+    return true;
   }
   ++statistics_.evictions;
   statistics_.evicted_bytes += eviction.bytes;
   observer_.on_evict(eviction);
+  return true;
 }
 
 // Frees a leaf that the program can no longer read, where all who need it are resident: they become leaves
@@ -194,8 +194,10 @@ Status Engine::run_plan(Plan& plan) {
     flush_failed_ = false;
     for (const ValueId value : restored_) {
       if (lineage_.value(value).alive && lineage_.value(value).resident()) {
+        // Whatever is in there is not the value; if the pages cannot be taken out now, they stay as idle
+        // ones.
         const BufferId buffer = displace(value);
-        memory_.unback(buffer);
+        memory_.make_idle(buffer);
         if (!lineage_.value(value).current) memory_.give_back(buffer);
       }
     }
@@ -291,7 +293,7 @@ void Engine::drop_unfinished() {
   for (BufferId& storage : instance_storage_) {
     if (!storage) continue;
     if (memory_.buffer(storage).program) {
-      memory_.unback(storage);
+      memory_.make_idle(storage);
     } else {
       memory_.give_back(storage);
     }

@@ -2,6 +2,7 @@
 #include "trace/writer.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,20 +65,38 @@ std::string expand_path(const std::string& path, const std::string& program) {
 }
 
 Writer::~Writer() {
-  if (file_ >= 0) ::close(file_);
+  close_file();
 }
 
 std::string Writer::open(const std::string& path, bool overwrite) {
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL);
-  file_ = ::open(path.c_str(), flags, 0644);
+  // Locked while it is written: a child with the same options as the process that started it takes another
+  // name.
+  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_EXCL, 0644);
+  const bool existed = file_ < 0 && errno == EEXIST;
+  if (existed) file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  std::string error;
   if (file_ < 0) {
-    if (errno == EEXIST)
-      return "log " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
-    return "log " + path + " cannot be written: " + std::strerror(errno);
+    error = "log " + path + " cannot be written: " + std::strerror(errno);
+  } else if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    close_file();
+    return open(path + "." + std::to_string(getpid()), overwrite);
+  } else if (existed && !overwrite) {
+    error = "log " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
+  } else if (existed && ftruncate(file_, 0) != 0) {
+    error = "log " + path + " cannot be overwritten: " + std::strerror(errno);
+  }
+  if (!error.empty()) {
+    close_file();
+    return error;
   }
   path_ = path;
   start_ns_ = monotonic_ns();
   return {};
+}
+
+void Writer::close_file() {
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
 }
 
 void Writer::write_header(nlohmann::ordered_json fields) {
@@ -91,8 +110,7 @@ void Writer::end(event::End event) {
   event.events = events_;
   event.dropped = dropped_;
   write(event);
-  ::close(file_);
-  file_ = -1;
+  close_file();
 }
 
 std::uint64_t Writer::elapsed_ns() const noexcept {

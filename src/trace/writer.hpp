@@ -45,6 +45,7 @@ class Writer {
   std::uint64_t elapsed_ns() const noexcept;  // since open, monotonic
 
  private:
+  void close_file();
   void write_line(const nlohmann::ordered_json& line);
 
   int file_ = -1;

@@ -39,7 +39,7 @@ class RuntimeOverDriver : public WithDriver {
   }
   unsigned first_word(Runtime& runtime, CUdeviceptr from) {
     unsigned value = 0xdead;
-    EXPECT_EQ(runtime.copy_to_host(CU_STREAM_LEGACY, from, 4, [&] { return read_(&value, from, 4); }),
+    EXPECT_EQ(runtime.copy_to_host(CU_STREAM_LEGACY, from, 4, true, [&] { return read_(&value, from, 4); }),
               CUDA_SUCCESS);
     return value;
   }
@@ -72,7 +72,7 @@ TEST_F(RuntimeOverDriver, CopiesAcrossStreamsAreOrdered) {
   std::vector<CUdeviceptr> chain{allocate(*runtime)};
   const std::vector<unsigned> host(kBytes / 4, 77);
   const CUdeviceptr first = chain[0];
-  ASSERT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, first, kBytes,
+  ASSERT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, first, kBytes, true,
                                     [&] { return write_(first, host.data(), kBytes); }),
             CUDA_SUCCESS);
   for (int i = 1; i < 14; ++i) {

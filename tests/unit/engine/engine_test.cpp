@@ -264,6 +264,30 @@ TEST(Engine, FailedFlushLeavesTheValueEvicted) {
   for (const BufferId b : buffers) EXPECT_TRUE(p.download(b));
 }
 
+TEST(Engine, UnmapThatIsRefusedLosesNothing) {
+  Program p(3 * kPage);
+  const auto buffers = chain(p, 2);
+  const BufferId more = p.allocate(1);
+  p.device.refuse_next_unmaps = 1;
+  EXPECT_EQ(p.op({P::in(buffers[2]), P::out(more)}), Status::kOutOfMemory);
+  EXPECT_EQ(p.op({P::in(buffers[2]), P::out(more)}), Status::kOk);
+  for (const BufferId b : buffers) EXPECT_TRUE(p.download(b));
+}
+
+TEST(Engine, HeldBufferIsNotEvicted) {
+  Program p(3 * kPage);
+  const auto buffers = chain(p, 2);
+  p.engine.hold(buffers[1]);
+  p.engine.hold(buffers[2]);
+  const BufferId more = p.allocate(1);
+  EXPECT_FALSE(more);
+  p.engine.release(buffers[1]);
+  const BufferId again = p.allocate(1);
+  EXPECT_EQ(p.op({P::in(buffers[2]), P::out(again)}), Status::kOk);
+  p.engine.release(buffers[2]);
+  for (const BufferId b : buffers) EXPECT_TRUE(p.download(b));
+}
+
 TEST(Engine, DeviceWithLessThanTheCapIsEvictedFor) {
   Program p(100 * kPage);
   p.device.driver_limit_bytes = 3 * kPage;

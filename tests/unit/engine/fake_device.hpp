@@ -86,8 +86,13 @@ class FakeDevice final : public Device {
     mapped_[buffer.index] = pages;
     return true;
   }
-  void unmap(BufferId buffer) override {
+  int refuse_next_unmaps = 0;
+  bool unmap(BufferId buffer) override {
     ++driver_calls;
+    if (refuse_next_unmaps > 0) {
+      --refuse_next_unmaps;
+      return false;
+    }
     for (const Queued& queued : queue_) {
       if (std::find(queued.buffers.begin(), queued.buffers.end(), buffer) != queued.buffers.end()) {
         drain();
@@ -95,6 +100,7 @@ class FakeDevice final : public Device {
       }
     }
     EXPECT_EQ(mapped_.erase(buffer.index), 1u) << "unmapped twice";
+    return true;
   }
   void replay(Payload payload, std::span<const BufferId> bindings) override {
     queue_.push_back({payload, {bindings.begin(), bindings.end()}});

@@ -65,6 +65,19 @@ TEST_F(Trace, ExistingLogIsKeptUnlessForced) {
   EXPECT_EQ(contents(), "");
 }
 
+TEST_F(Trace, LogThatIsBeingWrittenIsLeftAlone) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path_, false), "");
+  writer.write_header(nlohmann::ordered_json::object());
+  for (const bool overwrite : {false, true}) {
+    Writer child;
+    EXPECT_EQ(child.open(path_, overwrite), "");
+    EXPECT_EQ(child.path(), path_ + "." + std::to_string(getpid()));
+    std::filesystem::remove(child.path());
+  }
+  EXPECT_NE(contents(), "");
+}
+
 TEST_F(Trace, UnwritablePathSaysWhy) {
   Writer writer;
   EXPECT_NE(writer.open("/nonexistent-folder/log", false).find("No such file"), std::string::npos);

@@ -20,6 +20,11 @@ def clean_environment(**variables):
     return kept
 
 
+def bytes_of(text):
+    units = {"KiB": 1 << 10, "MiB": 1 << 20}
+    return int(text[:-3]) * units[text[-3:]]
+
+
 class Case(unittest.TestCase):
     """Each test gets a folder of its own as the current one."""
 

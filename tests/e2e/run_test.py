@@ -131,6 +131,34 @@ class Programs(Case):
                 self.assert_ok(done)
         self.assertGreater(self.log()[-1]["evictions"], 0)
 
+    def run_everywhere(self, name, limit, arguments=()):
+        for schedule in SCHEDULES:
+            with self.subTest(name=name, schedule=schedule):
+                command = [self.victim(name), *arguments]
+                self.assert_ok(self.plain(command, SIMGPU_SCHEDULE=schedule))
+                done = self.run_capped(limit, command, SIMGPU_SCHEDULE=schedule)
+                self.assert_ok(done)
+                self.assertTrue(done.stdout.endswith("ok\n"))
+                self.assertLessEqual(self.stats()["peak_physical_bytes"], harness.bytes_of(limit))
+                self.assertEqual(self.log()[-1]["kind"], "end")
+
+    def test_captures_beside_other_work(self):
+        self.run_everywhere("captures", "96KiB")
+
+    def test_edges_of_buffers_and_sizes(self):
+        self.run_everywhere("edges", "128KiB")
+
+    def test_code_for_several_architectures(self):
+        self.run_everywhere("chain_two_archs", "80KiB", ["16", "16"])
+
+    def test_ends_of_contexts_and_of_the_process(self):
+        self.run_everywhere("static_end", "96KiB")
+
+    def test_blocking_copy_keeps_nobody_waiting(self):
+        # Eagerly, the software device runs the host function inside the call that queues it: only lazily this can end.
+        done = self.run_capped("96KiB", [self.victim("waits")], SIMGPU_SCHEDULE="lazy")
+        self.assert_ok(done)
+
     def test_forked_child_passes_everything_on(self):
         done = self.run_capped("1MiB", [self.victim("fork")])
         self.assert_ok(done)
@@ -201,6 +229,12 @@ class Ends(Case):
             child.stdout.close()
             child.stderr.close()
         self.assert_log_ends_early()
+
+    def test_ignored_sigchld_does_not_hide_a_failure(self):
+        command = [str(BUILD / "bin/refrain"), "run", "--device", "sim", "--no-log", "--", "/bin/false"]
+        done = subprocess.run(command, env=harness.clean_environment(), cwd=self.folder, timeout=60,
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 1)
 
     def test_exit_code_is_the_programs(self):
         self.assertEqual(self.refrain("run", "--device", "sim", "--no-log", "--", "/bin/sh", "-c", "exit 42").returncode, 42)

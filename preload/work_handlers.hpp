@@ -57,17 +57,29 @@ CUresult set_memory_async(CUdeviceptr to, Element value, std::size_t count, CUst
   return r ? r->set_memory(resolve<H>(stream), to, value, sizeof value, count, call) : call();
 }
 template <Hook H>
-constexpr auto* set_d8 = &set_memory<H, unsigned char>;
+CUresult set_d8(CUdeviceptr to, unsigned char value, std::size_t count) {
+  return set_memory<H>(to, value, count);
+}
 template <Hook H>
-constexpr auto* set_d16 = &set_memory<H, unsigned short>;
+CUresult set_d8_async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+  return set_memory_async<H>(to, value, count, stream);
+}
 template <Hook H>
-constexpr auto* set_d32 = &set_memory<H, unsigned int>;
+CUresult set_d16(CUdeviceptr to, unsigned short value, std::size_t count) {
+  return set_memory<H>(to, value, count);
+}
 template <Hook H>
-constexpr auto* set_d8_async = &set_memory_async<H, unsigned char>;
+CUresult set_d16_async(CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream) {
+  return set_memory_async<H>(to, value, count, stream);
+}
 template <Hook H>
-constexpr auto* set_d16_async = &set_memory_async<H, unsigned short>;
+CUresult set_d32(CUdeviceptr to, unsigned int value, std::size_t count) {
+  return set_memory<H>(to, value, count);
+}
 template <Hook H>
-constexpr auto* set_d32_async = &set_memory_async<H, unsigned int>;
+CUresult set_d32_async(CUdeviceptr to, unsigned int value, std::size_t count, CUstream stream) {
+  return set_memory_async<H>(to, value, count, stream);
+}
 
 template <Hook H>
 CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

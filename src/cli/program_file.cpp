@@ -20,9 +20,10 @@ namespace {
 
 std::string find_along_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
-  std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   throw UsageError(kNotFound, fmt::format("{} is not found along PATH", name));

@@ -114,7 +114,7 @@ void check_program(const ProgramFile& program, bool simulated) {
 // Ours first, whatever else is to be preloaded or found behind it.
 std::string prepend(const char* variable, const std::string& value, char separator) {
   const char* before = std::getenv(variable);
-  return before && *before ? value + separator + before : value;
+  return before && *before ? fmt::format("{}{}{}", value, separator, before) : value;
 }
 
 std::map<std::string, std::string> variables_of(const options::Options& options, const Libraries& libraries,

@@ -15,6 +15,7 @@ class FunctionRef<Result(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+      // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): the constraint keeps copies out
       FunctionRef(F&& f)  // implicit: made from a lambda at the call
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         invoke_([](void* object, Args... args) -> Result {

@@ -16,8 +16,8 @@ std::string seconds(std::uint64_t ns) {
   if (s < 0.001) return fmt::format("{:.0f} us", s * 1e6);
   if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
   if (s < 60) return fmt::format("{:.1f} s", s);
-  return fmt::format("{:.0f} m {:.0f} s", s / 60 - 0.5 < 0 ? 0 : static_cast<double>(ns / 60'000'000'000u),
-                     s - 60.0 * static_cast<double>(ns / 60'000'000'000u));
+  const auto whole = static_cast<std::uint64_t>(s);
+  return fmt::format("{} m {} s", whole / 60, whole % 60);
 }
 
 std::string headline(const Summary& s) {

@@ -99,7 +99,7 @@ void Writer::close_file() {
   file_ = -1;
 }
 
-void Writer::write_header(nlohmann::ordered_json fields) {
+void Writer::write_header(const nlohmann::ordered_json& fields) {
   nlohmann::ordered_json line = {{"kind", "header"}, {"schema", event::kSchema}};
   line.update(fields);
   write_line(line);

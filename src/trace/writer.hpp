@@ -29,7 +29,7 @@ class Writer {
   const std::string& path() const noexcept { return path_; }
 
   // The first line. schema and kind are added to the fields given.
-  void write_header(nlohmann::ordered_json fields);
+  void write_header(const nlohmann::ordered_json& fields);
 
   template <class Event>
   void write(const Event& event) {

@@ -135,7 +135,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const std::string text(*entry);
     if (!variables.contains(text.substr(0, text.find('=')))) out.push_back(text);
   }
-  for (const auto& [name, value] : variables) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) out.push_back(fmt::format("{}={}", name, value));
   return out;
 }
 

@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <mutex>
@@ -194,9 +196,14 @@ void Session::finish() {
     write_to_stderr(text);
     return;
   }
-  std::ofstream file(options_.summary.value);
-  file << text;
-  if (!file.flush()) say(0, "error: the summary cannot be written to " + options_.summary.value);
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (options_.force.value ? O_TRUNC : O_EXCL);
+  const int file = ::open(options_.summary.value.c_str(), flags, 0644);
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!written)
+    say(0, fmt::format("error: the summary cannot be written to {}: {}", options_.summary.value,
+                       std::strerror(errno)));
+  if (file >= 0) ::close(file);
 }
 
 void Session::on_evict(const engine::Eviction& e) {
@@ -221,7 +228,9 @@ void Session::on_out_of_memory(const engine::OutOfMemory& report) {
                         .limit_bytes = report.cap_bytes,
                         .evictable_bytes = report.evictable_bytes,
                         .pinned_bytes = report.pinned_bytes});
-  say(1, fmt::format("out of memory: asked {}, in use {}, limit {}, evictable {}, pinned {}",
+  say(1, fmt::format("out of memory: asked {}, in use {}, limit {}, evictable {}, pinned {} (needed by this "
+                     "very op, or never "
+                     "evicted: docs/limits.md); raise the limit",
                      format_bytes(report.asked_bytes), format_bytes(report.used_bytes),
                      format_bytes(report.cap_bytes), format_bytes(report.evictable_bytes),
                      format_bytes(report.pinned_bytes)));

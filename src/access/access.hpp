@@ -30,9 +30,11 @@ enum Effect : std::uint32_t {
   kCalls = 1u << 4,           // printf, malloc, free, or a function whose body is not in the module
   kModuleVariableRead = 1u << 5,
   kModuleVariableWrite = 1u << 6,
-  kIndirectPointer = 1u << 7,    // an address was loaded from memory: any buffer could be touched
-  kUnknownPointer = 1u << 8,     // an address whose origin the analysis lost: any buffer could be touched
-  kVolatile = 1u << 9,           // volatile, relaxed or acquire accesses: may spin on what others write
+  kIndirectPointer = 1u << 7,  // an address was loaded from memory: any buffer could be touched
+  kUnknownPointer = 1u << 8,   // an address whose origin the analysis lost: any buffer could be touched
+  kVolatile = 1u << 9,         // volatile, relaxed or acquire accesses: may spin on what others write
+  kAddressStored =
+      1u << 11,  // an address of a buffer is written to memory: a replay elsewhere would write another
   kGenericInlineAsm = 1u << 10,  // an opcode that the analysis does not know
 };
 
@@ -46,6 +48,12 @@ struct KernelAccess {
   // Every access goes through `pointers`.
   bool bounded() const noexcept {
     return (effects & (kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm)) == 0;
+  }
+  bool atomic() const noexcept {
+    for (const PointerAccess& pointer : pointers) {
+      if (pointer.atomic) return true;
+    }
+    return false;
   }
   // The same inputs give the same outputs, bit for bit, and nothing else is touched.
   bool replayable() const noexcept { return effects == kNoEffect; }

@@ -29,8 +29,10 @@ std::vector<bool> registers_read(const ptx::Function& function) {
   for (const Instruction& in : function.body) {
     if (in.guard != Instruction::kNoGuard) read[in.guard] = true;
     const bool first_is_written = ptx::roles_of(in.opcode).starts_with('w');
-    for (std::size_t i = first_is_written ? 1 : 0; i < in.operands.size(); ++i)
-      mark_reads(in.operands[i], read);
+    for (std::size_t i = 0; i < in.operands.size(); ++i) {
+      const bool is_address = in.operands[i].kind == OperandKind::kAddress;  // its register is read, always
+      if (i > 0 || !first_is_written || is_address) mark_reads(in.operands[i], read);
+    }
   }
   return read;
 }
@@ -39,7 +41,7 @@ std::vector<bool> registers_read(const ptx::Function& function) {
 bool is_ordered(const Instruction& in) {
   const bool atomic = in.opcode == Opcode::kAtom || in.opcode == Opcode::kRed;
   for (const Modifier modifier : {Modifier::kVolatile, Modifier::kAcquire, Modifier::kRelease,
-                                  Modifier::kAcqRel, Modifier::kSc, Modifier::kMmio}) {
+                                  Modifier::kAcqRel, Modifier::kSc, Modifier::kMmio, Modifier::kCv}) {
     if (in.has(modifier)) return true;
   }
   return !atomic && in.has(Modifier::kRelaxed);
@@ -51,6 +53,20 @@ bool is_commutative(const Instruction& in) {
     if (in.has(modifier)) return true;
   }
   return false;
+}
+
+// Operations of one kind and type commute with each other; two kinds (an addition and a maximum) do not. 0:
+// none.
+std::uint32_t atomic_kind(const Instruction& in) {
+  std::uint32_t kind = static_cast<std::uint32_t>(in.type()) + 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Modifier::kCount); ++i) {
+    const auto modifier = static_cast<Modifier>(i);
+    const bool is_operation = modifier == Modifier::kAdd || modifier == Modifier::kMin ||
+                              modifier == Modifier::kMax || modifier == Modifier::kAnd ||
+                              modifier == Modifier::kOr || modifier == Modifier::kXor;
+    if (is_operation && in.has(modifier)) kind += static_cast<std::uint32_t>(i + 1) << 8;
+  }
+  return kind;
 }
 
 }  // namespace
@@ -100,6 +116,11 @@ void Analysis::access_origin(const Instruction& in, Origin origin, Use use) {
       total.read |= use.read;
       total.written |= use.written;
       total.atomic |= use.atomic;
+      total.plain |= !use.atomic;
+      // The order between an atomic operation and any other access to the same memory decides what is read.
+      if (total.kind != 0 && use.kind != 0 && total.kind != use.kind) note(kIntegerAtomics, in);
+      if (use.kind != 0) total.kind = use.kind;
+      if (total.atomic && total.plain) note(kIntegerAtomics, in);
       break;
     }
     case OriginKind::kModuleVariable:
@@ -111,6 +132,7 @@ void Analysis::access_origin(const Instruction& in, Origin origin, Use use) {
       break;
     case OriginKind::kLoaded: note(kIndirectPointer, in); break;
     case OriginKind::kUnknown: note(kUnknownPointer, in); break;
+    case OriginKind::kInteger:
     case OriginKind::kShared:
     case OriginKind::kLocal:
     case OriginKind::kParamAddress: break;
@@ -119,7 +141,11 @@ void Analysis::access_origin(const Instruction& in, Origin origin, Use use) {
 
 void Analysis::access(const FunctionState& state, const Instruction& in, const Operand& address, Use use) {
   const Origins origins = address_value(state, address);
-  if (origins.empty()) note(kUnknownPointer, in);
+  const bool outside = std::any_of(origins.begin(), origins.end(), [](const Origin& origin) {
+    return origin.kind == OriginKind::kParamWord || origin.kind == OriginKind::kModuleVariable ||
+           origin.kind == OriginKind::kLoaded || origin.kind == OriginKind::kUnknown;
+  });
+  if (origins.empty() || (in.space() == Space::kGlobal && !outside)) note(kUnknownPointer, in);
   for (const Origin origin : origins) access_origin(in, origin, use);
 }
 
@@ -146,8 +172,27 @@ void Analysis::collect_atomic(const FunctionState& state, const Instruction& in)
                                (old.kind == OperandKind::kRegister && !state.register_is_read[old.index]));
     if (old_is_used || !is_commutative(in)) note(kIntegerAtomics, in);
   }
+  const std::uint32_t kind = atomic_kind(in);
+  if (in.space() == Space::kShared || in.space() == Space::kGeneric) {
+    if (shared_atomic_kind_ != 0 && shared_atomic_kind_ != kind) note(kIntegerAtomics, in);
+    shared_atomic_kind_ = kind;
+  }
   if (in.space() == Space::kGlobal || in.space() == Space::kGeneric) {
-    access(state, in, in.operands[address], {.read = true, .written = true, .atomic = true});
+    Use use;
+    use.read = use.written = use.atomic = true;
+    use.kind = kind;
+    access(state, in, in.operands[address], use);
+  }
+  collect_stored_addresses(state, in);
+}
+
+// An address in memory is the program's own; a replay may be somewhere else, and would store that.
+void Analysis::collect_stored_addresses(const FunctionState& state, const Instruction& in) {
+  if (in.space() != Space::kGlobal && in.space() != Space::kGeneric) return;
+  for (std::size_t i = 1; i < in.operands.size(); ++i) {
+    if (in.operands[i].kind != OperandKind::kAddress && has_strong(value(state, in.operands[i]))) {
+      note(kAddressStored, in);
+    }
   }
 }
 
@@ -163,12 +208,19 @@ void Analysis::collect_memory(const FunctionState& state, const Instruction& in)
   const std::size_t address = is_load ? 1 : 0;
   if (in.operands.size() < 2 || in.has(Modifier::kOther)) return note(kGenericInlineAsm, in);
   if (is_ordered(in)) note(kVolatile, in);
-  access(state, in, in.operands[address], {.read = is_load, .written = !is_load});
+  Use use;
+  use.read = is_load;
+  use.written = !is_load;
+  access(state, in, in.operands[address], use);
+  if (!is_load) collect_stored_addresses(state, in);
 }
 
 void Analysis::collect(const FunctionState& state) {
   for (const Instruction& in : state.function->body) {
     collect_special_registers(in, in.operands);
+    // Which lanes are together here is not decided by the inputs.
+    const bool unsynchronised_vote = in.opcode == Opcode::kVote && !in.has(Modifier::kSync);
+    if (in.opcode == Opcode::kActivemask || unsynchronised_vote) note(kSmId, in);
     switch (ptx::class_of(in.opcode)) {
       case OpcodeClass::kLoad:
       case OpcodeClass::kStore: collect_memory(state, in); break;
@@ -182,7 +234,9 @@ void Analysis::collect(const FunctionState& state) {
         if (!in.has(Modifier::kAsync) || in.has(Modifier::kOther)) {
           note(kGenericInlineAsm, in);
         } else if (in.operands.size() >= 2) {
-          access(state, in, in.operands[1], {.read = true});
+          Use use;
+          use.read = true;
+          access(state, in, in.operands[1], use);
         }
         break;
       case OpcodeClass::kMatrix:
@@ -190,7 +244,10 @@ void Analysis::collect(const FunctionState& state) {
           // Loads and stores of fragments: which it is, the word after the opcode says.
           if (operand.kind != OperandKind::kAddress || in.space() == Space::kShared) continue;
           const bool is_store = in.text.find(".store") != std::string_view::npos;
-          access(state, in, operand, {.read = !is_store, .written = is_store});
+          Use use;
+          use.read = !is_store;
+          use.written = is_store;
+          access(state, in, operand, use);
         }
         break;
       case OpcodeClass::kCall: {
@@ -209,18 +266,32 @@ void Analysis::collect(const FunctionState& state) {
   }
 }
 
-KernelAccess Analysis::run() {
-  iterate();
-  // First round: which parameters are pointers for certain. A sum that was converted names none.
-  for (const FunctionState& state : states_) {
-    for (const Instruction& in : state.function->body) {
-      if (in.opcode != Opcode::kCvta || !in.has(Modifier::kTo) || in.space() != Space::kGlobal) continue;
-      const Origins origins = value(state, in.operands.back());
-      if (origins.size() == 1 && origins.begin()->kind == OriginKind::kParamWord) {
-        pointers_.insert(origins.begin()->index);
+// Which parameters are pointers for certain: converted alone to a global address (a sum names none), or one
+// side of a difference whose other side is one.
+void Analysis::find_pointers() {
+  for (std::size_t before = ~std::size_t{0}; before != pointers_.size();) {
+    before = pointers_.size();
+    for (const FunctionState& state : states_) {
+      for (const Instruction& in : state.function->body) {
+        const bool converted =
+            in.opcode == Opcode::kCvta && in.has(Modifier::kTo) && in.space() == Space::kGlobal;
+        const bool difference = in.opcode == Opcode::kSub && in.operands.size() == 3;
+        if (!converted && !difference) continue;
+        const Origins last = value(state, in.operands.back());
+        const Origins first = difference ? value(state, in.operands[1]) : Origins{};
+        const auto alone = [](const Origins& o) {
+          return o.size() == 1 && o.begin()->kind == OriginKind::kParamWord;
+        };
+        if (alone(last) && (converted || has_strong(first))) pointers_.insert(last.begin()->index);
+        if (difference && alone(first) && has_strong(last)) pointers_.insert(first.begin()->index);
       }
     }
   }
+}
+
+KernelAccess Analysis::run() {
+  iterate();
+  find_pointers();
   for (FunctionState& state : states_) {
     state.registers.assign(state.registers.size(), {});
     state.cells.assign(state.cells.size(), {});

@@ -27,6 +27,8 @@ class Analysis {
     bool read = false;
     bool written = false;
     bool atomic = false;
+    bool plain = false;      // read or written by what is not atomic
+    std::uint32_t kind = 0;  // of the atomic operations; see atomic_kind
   };
 
   // analysis.cpp
@@ -35,6 +37,8 @@ class Analysis {
   void collect(const FunctionState& state);
   void collect_special_registers(const ptx::Instruction& in, const std::vector<ptx::Operand>& operands);
   void collect_memory(const FunctionState& state, const ptx::Instruction& in);
+  void find_pointers();
+  void collect_stored_addresses(const FunctionState& state, const ptx::Instruction& in);
   void collect_atomic(const FunctionState& state, const ptx::Instruction& in);
   void access(const FunctionState& state, const ptx::Instruction& in, const ptx::Operand& address, Use use);
   void access_origin(const ptx::Instruction& in, Origin origin, Use use);
@@ -57,6 +61,8 @@ class Analysis {
   bool step_store(FunctionState& state, const ptx::Instruction& in);
   bool step_call(FunctionState& state, const ptx::Instruction& in);
   bool is_strong(Origin origin) const;
+  bool has_strong(const Origins& origins) const;
+  Origins as_integer(const Origins& origins) const;
 
   const ptx::Module& module_;
   const ptx::Function& kernel_;
@@ -66,6 +72,7 @@ class Analysis {
   std::set<std::uint32_t> pointers_;   // parameter words that were converted to global addresses
   bool second_round_ = false;          // pointers_ is known: sums may drop indexes
   std::map<std::uint32_t, Use> uses_;  // by parameter word
+  std::uint32_t shared_atomic_kind_ = 0;
   std::set<std::uint32_t> written_variables_;
   std::uint32_t effects_ = kNoEffect;
   std::map<std::uint32_t, std::uint32_t> first_line_;  // of each effect

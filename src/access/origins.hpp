@@ -14,7 +14,8 @@ enum class OriginKind : std::uint8_t {
   kShared,
   kLocal,
   kParamAddress,  // of a parameter itself
-  kLoaded,        // read from memory
+  kInteger,  // marks a set as arithmetic over pointers: where they are is known, but it is no base by itself
+  kLoaded,   // read from memory
   kUnknown,
 };
 

@@ -39,21 +39,37 @@ bool Analysis::is_strong(Origin origin) const {
     case OriginKind::kShared:
     case OriginKind::kLocal:
     case OriginKind::kParamAddress: return true;
+    case OriginKind::kInteger:
     case OriginKind::kLoaded:
     case OriginKind::kUnknown: return false;
   }
   return false;
 }
 
+bool Analysis::has_strong(const Origins& origins) const {
+  return std::any_of(origins.begin(), origins.end(),
+                     [this](const Origin& origin) { return is_strong(origin); });
+}
+
+// What is left of pointers in a product, a shift, a narrowing or a difference: `a + odd * (b - a)` is b for
+// some.
+Origins Analysis::as_integer(const Origins& origins) const {
+  Origins kept;
+  if (!second_round_) return kept;
+  for (const Origin origin : origins) {
+    if (is_strong(origin)) kept.add(origin);
+  }
+  if (!kept.empty()) kept.add(Origin{OriginKind::kInteger});
+  return kept;
+}
+
 // base + index: where one side is known to be an address and the other may at most be an integer, that is
 // dropped.
 Origins Analysis::sum(const Origins& a, const Origins& b) const {
   if (second_round_) {
-    const auto strong = [this](const Origin& origin) { return is_strong(origin); };
-    const auto unknown = [](const Origin& origin) { return origin.kind == OriginKind::kUnknown; };
-    const auto is_base = [&](const Origins& o) { return std::any_of(o.begin(), o.end(), strong); };
+    const auto is_base = [&](const Origins& o) { return has_strong(o) && !o.contains(OriginKind::kInteger); };
     const auto is_index = [&](const Origins& o) {
-      return std::none_of(o.begin(), o.end(), strong) && std::none_of(o.begin(), o.end(), unknown);
+      return !has_strong(o) && !o.contains(OriginKind::kUnknown);
     };
     if (is_base(a) && is_index(b)) return a;
     if (is_base(b) && is_index(a)) return b;
@@ -127,14 +143,36 @@ Origins Analysis::result(FunctionState& state, const Instruction& in) {
     return all;
   };
   switch (ptx::class_of(in.opcode)) {
-    case OpcodeClass::kAdditive: return is_float(in.type()) ? Origins{} : sum(source(1), source(2));
-    case OpcodeClass::kMultiplyAdd: return is_float(in.type()) ? Origins{} : source(3);
+    case OpcodeClass::kAdditive: {
+      if (is_float(in.type())) return {};
+      Origins both = sum(source(1), source(2));
+      const bool difference = in.opcode == ptx::Opcode::kSub || in.opcode == ptx::Opcode::kSubc;
+      if (difference && has_strong(source(2))) both.add(as_integer(both));
+      return both;
+    }
+    case OpcodeClass::kMultiplyAdd: {
+      if (is_float(in.type())) return {};
+      Origins factors = source(1);
+      factors.add(source(2));
+      return sum(source(3), as_integer(factors));
+    }
+    case OpcodeClass::kArithmetic:
+    case OpcodeClass::kProduct:
+    case OpcodeClass::kShift: return is_float(in.type()) ? Origins{} : as_integer(all_sources());
+    case OpcodeClass::kBitwise: {
+      // A mask with its upper bits set aligns an address; any other takes an integer out of it.
+      Origins all = all_sources();
+      const bool aligns =
+          operands.size() == 3 && operands[2].kind == OperandKind::kInteger && operands[2].value < 0;
+      if (in.opcode == ptx::Opcode::kAnd && !aligns) all.add(as_integer(all));
+      return all;
+    }
     case OpcodeClass::kSelect:
-    case OpcodeClass::kBitwise:
     case OpcodeClass::kMove: return all_sources();
     case OpcodeClass::kConvert: {
+      if (is_float(in.types[0]) || is_float(in.types[1])) return {};
       const bool widens = ptx::bits_of(in.types[1]) <= 32 && ptx::bits_of(in.types[0]) > 32;
-      return widens || is_float(in.types[0]) || is_float(in.types[1]) ? Origins{} : source(1);
+      return widens ? as_integer(source(1)) : source(1);
     }
     case OpcodeClass::kWarp: return in.opcode == ptx::Opcode::kShfl ? source(1) : Origins{};
     case OpcodeClass::kAtomic: return is_float(in.type()) ? Origins{} : Origins(Origin{OriginKind::kLoaded});
@@ -167,7 +205,6 @@ Origins Analysis::loaded_param(const FunctionState& state, const Instruction& in
 }
 
 Origins Analysis::loaded(const FunctionState& state, const Instruction& in, const Operand& address) const {
-  if (is_float(in.type())) return {};
   const Origins from = address_value(state, address);
   Origins origins;
   switch (in.space()) {
@@ -202,7 +239,7 @@ bool Analysis::step_load(FunctionState& state, const Instruction& in) {
 }
 
 bool Analysis::step_store(FunctionState& state, const Instruction& in) {
-  if (in.operands.size() < 2 || is_float(in.type())) return false;
+  if (in.operands.size() < 2) return false;
   const Operand& address = in.operands[0];
   const Origins stored = value(state, in.operands[1]);
   if (in.space() == Space::kParam && address.base == AddressBase::kVariable) {

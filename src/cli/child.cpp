@@ -53,6 +53,10 @@ ChildResult run_child(const std::string& path, const std::vector<std::string>& a
       if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
     }
     execve(path.c_str(), arguments.data(), variables.data());
+    const std::string message =
+        fmt::format("refrain: {} cannot be executed: {}{}\n", path, std::strerror(errno),
+                    errno == ENOEXEC ? "; begin it with #!, or name its interpreter first" : "");
+    if (write(STDERR_FILENO, message.data(), message.size()) < 0) _exit(kOwnFailure);
     _exit(errno == ENOENT ? kNotFound : kNotExecutable);
   }
   g_child = pid;

@@ -26,7 +26,9 @@ std::string find_along_path(const std::string& name) {
     std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  throw UsageError(kNotFound, fmt::format("{} is not found along PATH", name));
+  const bool here = access(name.c_str(), F_OK) == 0;
+  throw UsageError(kNotFound, fmt::format("{} is not found along PATH{}", name,
+                                          here ? fmt::format("; did you mean ./{}?", name) : std::string()));
 }
 
 // Reads structures at offsets that the file itself names: nothing outside the file is touched.

@@ -91,6 +91,13 @@ void check_log(const options::Options& options, const std::string& program) {
   }
 }
 
+void check_summary(const options::Options& options) {
+  const std::string& path = options.summary.value;
+  if (path == "stderr" || path == "off" || options.force.value || !fs::exists(path)) return;
+  throw UsageError(kOwnFailure,
+                   fmt::format("summary {} exists; overwrite it with -f, or name another", path));
+}
+
 void check_program(const ProgramFile& program, bool simulated) {
   if (program.is_elf && !program.is_dynamic) {
     throw UsageError(kOwnFailure, fmt::format("{} is linked statically: no library can be preloaded into it",
@@ -165,11 +172,18 @@ std::uint64_t measure_peak(const std::string& path, const std::vector<std::strin
   return peak_bytes;
 }
 
+// One word for a POSIX shell, whatever is in it.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 void print_dry_run(const std::map<std::string, std::string>& variables,
                    const std::vector<std::string>& words) {
   std::string line;
-  for (const auto& [name, value] : variables) line += fmt::format("{}='{}' ", name, value);
-  for (const std::string& word : words) line += fmt::format("'{}' ", word);
+  for (const auto& [name, value] : variables) line += fmt::format("{}={} ", name, quoted(value));
+  for (const std::string& word : words) line += quoted(word) + " ";
   line.pop_back();
   fmt::print("{}\n", line);
 }
@@ -200,6 +214,7 @@ int run(const Request& request, const std::vector<std::string>& words) {
         "no CUDA driver here (libcuda.so.1 is not found); --device sim runs on the software device");
   }
   const Libraries libraries = find_libraries();
+  check_summary(options);
   check_program(program, simulated);
   check_log(options, words[0].substr(words[0].rfind('/') + 1));
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
@@ -210,7 +225,7 @@ int run(const Request& request, const std::vector<std::string>& words) {
     const std::uint64_t peak_bytes = measure_peak(program.path, words, variables);
     const auto limit_bytes = static_cast<std::uint64_t>(
         std::floor(static_cast<double>(peak_bytes) * options.limit.value.percent / 100));
-    fmt::print(stderr, "refrain: measured a peak of {}; {} of it are {}\n", format_bytes(peak_bytes),
+    fmt::print(stderr, "refrain: measured a peak of {}; {} of it is {}\n", format_bytes(peak_bytes),
                options.limit.text, format_bytes(limit_bytes));
     variables["REFRAIN_LIMIT"] = fmt::format("{}B", limit_bytes);
   }
@@ -274,7 +289,8 @@ Action add_run(CLI::App& app, const std::vector<std::string>& program) {
     }
   }
   command->add_flag("--measure", request->measure,
-                    "a limit in percent is of the program's own peak, learnt in a first run without a limit");
+                    "a limit in percent is of the program's own peak: the program runs twice, first without "
+                    "a limit and unseen");
   command->add_flag("--no-log", request->no_log, "no log, whatever REFRAIN_LOG says");
   command->add_flag("-q,--quiet", request->quiet, "nothing from refrain on standard error");
   command->add_flag_callback(

@@ -8,11 +8,38 @@
 #include "fatbin/fatbin.hpp"
 
 namespace refrain::cuda {
+namespace {
+
+constexpr std::uint32_t kPointerBytes = 8;
+
+// An address is aligned as its parameter is, and that is 8 but for packed structs.
+void find_other_words(Kernel& kernel) {
+  for (const KernelParam& param : kernel.params) {
+    const std::uint32_t step = std::clamp(param.align_bytes, 1u, kPointerBytes);
+    for (std::uint32_t at = 0; at + kPointerBytes <= param.bytes; at += step) {
+      const std::uint32_t offset = param.offset_bytes + at;
+      const bool listed = std::any_of(kernel.access.pointers.begin(), kernel.access.pointers.end(),
+                                      [&](const auto& access) { return access.offset_bytes == offset; });
+      if (!listed) kernel.other_words.push_back(offset);
+    }
+  }
+}
+
+}  // namespace
 
 void Kernels::add_image(const void* owner, const void* image) {
   auto entry = std::make_shared<Image>();
   try {
     entry->texts = fatbin::ptx_of_image(image);
+    const fatbin::ImageKind kind = fatbin::classify(image);
+    if (kind == fatbin::ImageKind::kWrapper || kind == fatbin::ImageKind::kContainer) {
+      for (const fatbin::Entry& part : fatbin::entries_of_image(image)) {
+        if (part.kind == static_cast<std::uint16_t>(fatbin::EntryKind::kPtx))
+          entry->ptx_sm.push_back(part.sm);
+        if (part.kind == static_cast<std::uint16_t>(fatbin::EntryKind::kElf))
+          entry->code_sm.push_back(part.sm);
+      }
+    }
     if (entry->texts.empty()) entry->error = "its module holds machine code only, no PTX";
   } catch (const fatbin::Error& error) {
     entry->error = error.what();
@@ -80,8 +107,8 @@ void Kernels::add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Fu
   std::vector<KernelParam> params;
   for (std::uint32_t i = 0; i < function.param_count; ++i) {
     const ptx::Variable& param = function.param(i);
-    params.push_back(
-        {static_cast<std::uint32_t>(param.offset_bytes), static_cast<std::uint32_t>(param.size_bytes)});
+    params.push_back({static_cast<std::uint32_t>(param.offset_bytes),
+                      static_cast<std::uint32_t>(param.size_bytes), param.align_bytes});
   }
   const access::KernelAccess facts = access::analyse(module, function);
   if (!kernel.known) {
@@ -111,7 +138,20 @@ void Kernels::add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Fu
   }
 }
 
-Kernel* Kernels::kernel_of(Image& image, const std::string& name) {
+// Machine code for this very device runs instead of PTX; it was made from the same source, but only PTX of
+// the same architecture is sure to say the same.
+std::string Kernels::doubt_about(const Image& image) const {
+  if (!image.error.empty()) return image.error;
+  std::uint32_t best = 0;
+  for (const std::uint32_t sm : image.code_sm) {
+    if (sm / 10 == device_sm_ / 10 && sm <= device_sm_) best = std::max(best, sm);
+  }
+  const bool same = std::find(image.ptx_sm.begin(), image.ptx_sm.end(), best) != image.ptx_sm.end();
+  if (best == 0 || same) return {};
+  return "the device runs its machine code for sm_" + std::to_string(best) + ", and there is no PTX for that";
+}
+
+Kernel* Kernels::kernel_of(Image& image, const std::string& name) const {
   std::unique_ptr<Kernel>& slot = image.kernels[name];
   if (slot) return slot.get();
   if (!image.parsed) parse(image);
@@ -122,6 +162,12 @@ Kernel* Kernels::kernel_of(Image& image, const std::string& name) {
     const ptx::Function* function = module.find_function(name);
     if (function && function->is_entry && function->is_defined) add_facts(*slot, module, *function);
   }
+  const std::string doubt = doubt_about(image);
+  if (slot->known && !doubt.empty()) {
+    slot->access.effects |= access::kUnknownPointer;
+    slot->reason = doubt;
+  }
+  find_other_words(*slot);
   return slot.get();
 }
 

@@ -16,6 +16,7 @@ namespace refrain::cuda {
 struct KernelParam {
   std::uint32_t offset_bytes;
   std::uint32_t bytes;
+  std::uint32_t align_bytes;
   friend bool operator==(const KernelParam&, const KernelParam&) = default;
 };
 
@@ -26,6 +27,8 @@ struct Kernel {
   access::KernelAccess access;
   std::vector<KernelParam> params;
   std::uint32_t param_bytes = 0;
+  // Where else in the parameters an address could be, though no access was found that uses it.
+  std::vector<std::uint32_t> other_words;
 };
 
 // Handles are CUmodule, CUlibrary, CUfunction and CUkernel: all pointers of the driver's, so one table serves
@@ -35,6 +38,9 @@ class Kernels {
   // The driver has loaded the image (as cuModuleLoadData takes it), or the file. The bytes are read now: the
   // caller may free them after loading.
   void add_image(const void* owner, const void* image);
+  // Compute capability of the device (75 for 7.5): which machine code the driver prefers to which PTX depends
+  // on it.
+  void set_device_sm(std::uint32_t sm) { device_sm_ = sm; }
   void add_file(const void* owner, const char* path);
   // owner: whatever handle the function was got from; alias: another handle of the same image
   // (cuLibraryGetModule).
@@ -51,7 +57,9 @@ class Kernels {
 
  private:
   struct Image {
-    std::vector<std::string> texts;  // PTX, newest architecture last
+    std::vector<std::string> texts;  // PTX of every architecture
+    std::vector<std::uint32_t> ptx_sm;
+    std::vector<std::uint32_t> code_sm;  // of the machine code beside it
     std::vector<ptx::Module> modules;
     std::string error;
     bool parsed = false;
@@ -66,8 +74,10 @@ class Kernels {
 
   static void parse(Image& image);
   static void add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function);
-  static Kernel* kernel_of(Image& image, const std::string& name);
+  Kernel* kernel_of(Image& image, const std::string& name) const;
+  std::string doubt_about(const Image& image) const;
 
+  std::uint32_t device_sm_ = 0;
   std::unordered_map<const void*, std::shared_ptr<Image>> images_;
   std::unordered_map<const void*, Function> functions_;
 };

@@ -68,6 +68,11 @@ bool Runtime::attach() {
   context_ = current;
   device_number_ = device;
   device_bytes_ = device_bytes;
+  int major = 0;
+  int minor = 0;
+  driver_.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  driver_.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  kernels_.set_device_sm(static_cast<std::uint32_t>(major * 10 + minor));
   device_ = std::make_unique<CudaDevice>(
       driver_, streams_,
       CudaDevice::Place{.device = device, .context = current, .granularity_bytes = granularity});

@@ -139,7 +139,8 @@ CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream st
 }
 
 bool Runtime::gather(const Launch& launch, const Kernel& kernel) {
-  params_.assign(kernel.param_bytes, std::byte{0});
+  // Room for one pointer more, which an access near the end of the block may be taken for.
+  params_.assign(kernel.param_bytes + sizeof(CUdeviceptr), std::byte{0});
   if (launch.params) {
     for (std::size_t i = 0; i < kernel.params.size(); ++i) {
       if (!launch.params[i]) return false;
@@ -173,9 +174,22 @@ Runtime::Pointers Runtime::bind(const Kernel& kernel) {
       found = Pointers::kOutside;
       continue;
     }
+    const std::size_t before = uses_.size();
     const std::uint32_t index =
         use(range->buffer, access.read || access.atomic, access.written || access.atomic, false);
+    // Two ways to one buffer, one of them atomic: what the one sees depends on when the other comes.
+    if (uses_.size() == before && (access.atomic || kernel.access.atomic())) found = Pointers::kOutside;
     pointers_.push_back({access.offset_bytes, index, address - range->base});
+  }
+  // An address of ours that no access was found for: the analysis promises that it is not used, but that is
+  // no reason to let bytes go wrong if it is.
+  for (const std::uint32_t offset : kernel.other_words) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, params_.data() + offset, sizeof address);
+    const Range* range = address == 0 ? nullptr : addresses_.find(address);
+    if (!range) continue;
+    use(range->buffer, true, true, false);
+    found = Pointers::kOutside;
   }
   return found;
 }
@@ -207,9 +221,10 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     if (may_note(kernel)) {
       const std::string& why = kernel->reason;
       note_(fmt::format("kernel {} is never replayed: {}", name,
-                        !kernel->access.replayable()     ? why.c_str()
-                        : pointers == Pointers::kOutside ? "it uses memory that is not managed"
-                                                         : "it is launched with attributes"));
+                        !kernel->access.replayable() ? why.c_str()
+                        : pointers == Pointers::kOutside
+                            ? "it uses memory that is not managed, or in a way that was not found"
+                            : "it is launched with attributes"));
     }
   }
   std::uint64_t bytes = 0;

@@ -151,6 +151,8 @@ class Engine final : private Lineage::Collector {
   Memory memory_;
   DtrPolicy policy_;
   Statistics statistics_;
+  std::uint64_t unreported_ops_ = 0;  // replayed, and in no event yet
+  double unreported_cost_ns_ = 0;
   double now_ns_ = 0;
   Bytes wanted_bytes_ = 0;
   std::vector<ValueId> residents_;

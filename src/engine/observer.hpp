@@ -19,7 +19,7 @@ struct Eviction {
 struct Rematerialisation {
   BufferId buffer;
   Bytes bytes;
-  std::uint32_t ops;  // replayed for the plan that this value was part of
+  std::uint64_t ops;  // replayed since the last of these events: its plan's, counted once
   double cost_ns;     // their recorded cost
 };
 

@@ -187,6 +187,7 @@ Status Engine::run_plan(Plan& plan) {
     cost_ns += lineage_.cost_ns(op);
     now_ns_ += lineage_.cost_ns(op);
     ++statistics_.replayed_ops;
+    ++unreported_ops_;
     finish_step(plan, step);
   }
   if (status == Status::kOutOfMemory) drop_unfinished();
@@ -204,14 +205,15 @@ Status Engine::run_plan(Plan& plan) {
     return Status::kDeviceError;
   }
   statistics_.replayed_cost_ns += cost_ns;
+  unreported_cost_ns_ += cost_ns;
   for (const ValueId value : restored_) {
     const Value& v = lineage_.value(value);
-    if (!v.current || !v.resident()) continue;
+    if (!v.alive || !v.current) continue;
     ++statistics_.rematerialisations;
     observer_.on_rematerialise({.buffer = v.home,
                                 .bytes = v.bytes,
-                                .ops = static_cast<std::uint32_t>(plan.steps.size()),
-                                .cost_ns = cost_ns});
+                                .ops = std::exchange(unreported_ops_, 0),
+                                .cost_ns = std::exchange(unreported_cost_ns_, 0)});
   }
   if (status != Status::kOutOfMemory) return status;
   Bytes asked_bytes = 0;

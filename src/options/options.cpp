@@ -124,17 +124,21 @@ std::string_view forms_of(std::string_view type) {
 
 std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
                 std::string_view called) {
-#define OPTION(type, member, environment_name, flag, default_text, help)      \
-  if (environment == environment_name) {                                      \
-    Setting<type> setting;                                                    \
-    if (!parse_into(setting.value, text)) {                                   \
-      return std::string(called) + "=" + std::string(text) +                  \
-             " is not understood; accepted: " + std::string(forms_of(#type)); \
-    }                                                                         \
-    setting.text = text;                                                      \
-    setting.source = source;                                                  \
-    options.member = setting;                                                 \
-    return {};                                                                \
+#define OPTION(type, member, environment_name, flag, default_text, help)                                    \
+  if (environment == environment_name) {                                                                    \
+    Setting<type> setting;                                                                                  \
+    if (std::string_view(#type) == "Limit" && text.find('=') != std::string_view::npos) {                   \
+      return std::string(called) + "=" + std::string(text) +                                                \
+             ": a limit for each GPU is not supported yet; one limit holds for the GPU that is used first"; \
+    }                                                                                                       \
+    if (!parse_into(setting.value, text)) {                                                                 \
+      return std::string(called) + "=" + std::string(text) +                                                \
+             " is not understood; accepted: " + std::string(forms_of(#type));                               \
+    }                                                                                                       \
+    setting.text = text;                                                                                    \
+    setting.source = source;                                                                                \
+    options.member = setting;                                                                               \
+    return {};                                                                                              \
   }
 #include "options/options.def"
 #undef OPTION

@@ -20,11 +20,15 @@ std::string seconds(std::uint64_t ns) {
   return fmt::format("{} m {} s", whole / 60, whole % 60);
 }
 
+std::string count(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 std::string headline(const Summary& s) {
   const event::End& t = s.totals;
   const std::string wanted = format_bytes(t.wanted_bytes);
   const std::string word = verdict(s);
-  if (word == "idle") return "idle - loaded, but no CUDA call was seen";
+  if (word == "idle") return "idle - loaded, but the program got no device memory and launched no kernel";
   if (word == "killed") return "killed - the log ends early (killed?); totals are added up from its events";
   if (word == "oom") {
     return fmt::format("oom - {} request{} refused; the program wanted {} at peak, limit {}", t.oom,
@@ -40,8 +44,10 @@ void add(event::End& totals, const trace::Event& event) {
   if (const auto* evict = std::get_if<event::Evict>(&event)) {
     ++totals.evictions;
     totals.evicted_bytes += evict->bytes;
-  } else if (std::get_if<event::Rematerialise>(&event)) {
+  } else if (const auto* back = std::get_if<event::Rematerialise>(&event)) {
     ++totals.rematerialisations;
+    totals.replayed_ops += back->ops;
+    totals.replayed_ns += back->cost_ns;
   } else if (const auto* oom = std::get_if<event::Oom>(&event)) {
     ++totals.oom;
     totals.limit_bytes = oom->limit_bytes;
@@ -76,7 +82,7 @@ Summary from_log(std::istream& in, std::string log_path) {
 std::string verdict(const Summary& s) {
   if (!s.ended) return "killed";
   if (s.totals.oom > 0) return "oom";
-  if (s.totals.lookups == 0 && s.totals.launches == 0 && s.totals.peak_bytes == 0) return "idle";
+  if (s.totals.launches == 0 && s.totals.peak_bytes == 0 && s.totals.unmanaged_bytes == 0) return "idle";
   if (s.totals.unmanaged_bytes > 0) return "partial";
   return "ok";
 }
@@ -85,24 +91,26 @@ std::string to_text(const Summary& s) {
   const event::End& t = s.totals;
   std::string text = "refrain: " + headline(s) + "\n";
   const auto row = [&](std::string_view name, const std::string& value, const std::string& more) {
-    text += fmt::format("      {:<20} {:>11}   {}\n", name, value, more);
+    text += fmt::format("      {:<20} {:>11}{}{}\n", name, value, more.empty() ? "" : "   ", more);
   };
   if (t.wanted_bytes >= t.peak_bytes && t.peak_bytes > 0) {
     row("live at peak", format_bytes(t.wanted_bytes), "");
     row("- not held then", format_bytes(t.wanted_bytes - t.peak_bytes),
-        fmt::format("{} evictions, {} in all", t.evictions, format_bytes(t.evicted_bytes)));
+        fmt::format("{}, {} in all", count(t.evictions, "eviction"), format_bytes(t.evicted_bytes)));
     row("= on the GPU at most", format_bytes(t.peak_bytes),
         t.limit_bytes == 0 ? "no limit" : "limit " + format_bytes(t.limit_bytes));
   } else {
-    row("evicted", format_bytes(t.evicted_bytes), fmt::format("{} evictions", t.evictions));
+    row("evicted", format_bytes(t.evicted_bytes), count(t.evictions, "eviction"));
   }
   if (t.rematerialisations > 0) {
-    const std::uint64_t all_ns = t.program_ns + t.replayed_ns;
-    const double share =
-        all_ns == 0 ? 0 : 100.0 * static_cast<double>(t.replayed_ns) / static_cast<double>(all_ns);
-    row("time lost", seconds(t.replayed_ns),
-        fmt::format("{:.1f} % of device time; {} values, {} ops", share, t.rematerialisations,
-                    t.replayed_ops));
+    std::string more =
+        count(t.rematerialisations, "value") + ", " + count(t.replayed_ops, "op");
+    if (t.program_ns > 0) {
+      more = fmt::format("{:.1f} % of its own; ",
+                         100.0 * static_cast<double>(t.replayed_ns) / static_cast<double>(t.program_ns)) +
+             more;
+    }
+    row("device time lost", seconds(t.replayed_ns), more);
   }
   if (t.unreplayable > 0) {
     row("not replayable", fmt::format("{}", t.unreplayable),

@@ -64,7 +64,10 @@ class Chain(Case):
         evictions = [event for event in events if event["kind"] == "evict"]
         self.assertEqual(len(evictions), end["evictions"])
         self.assertEqual(sum(event["bytes"] for event in evictions), end["evicted_bytes"])
-        self.assertEqual(sum(event["kind"] == "rematerialise" for event in events), end["rematerialisations"])
+        back = [event for event in events if event["kind"] == "rematerialise"]
+        self.assertEqual(len(back), end["rematerialisations"])
+        self.assertEqual(sum(event["ops"] for event in back), end["replayed_ops"])
+        self.assertAlmostEqual(sum(event["cost_ns"] for event in back), end["replayed_ns"], delta=len(back))
         self.assertEqual(end["events"], len(events))
         for event in evictions:
             self.assertLessEqual(event["score"], event["runner_up_score"])
@@ -179,6 +182,7 @@ class Interposition(Case):
         self.assertEqual(end["kind"], "end")
         self.assertGreater(end["lookups"], 200)
         self.assertGreater(end["hooks"], 40)
+        self.assertIn("refrain: idle", done.stderr)
 
     def test_static_runtime_is_refused_before_it_starts_on_the_software_device(self):
         done = self.refrain("run", "--device", "sim", "--", self.victim("static_runtime"))
@@ -280,6 +284,19 @@ class BadInput(Case):
         self.assertIn("exists", done.stderr)
         self.assertEqual((self.folder / "old").read_text(), "precious")
 
+    def test_existing_summary_is_kept_without_force(self):
+        (self.folder / "old").write_text("precious")
+        self.assert_refused(125, "exists", "run", "--device", "sim", "--no-log", "--summary", "old", "--", self.victim("chain"))
+        self.assertIn("File exists", self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_SUMMARY="old").stderr)
+        self.assertEqual((self.folder / "old").read_text(), "precious")
+
+    def test_script_without_interpreter_says_so(self):
+        (self.folder / "bare-script").write_text("echo hello\n")
+        (self.folder / "bare-script").chmod(0o755)
+        self.assert_refused(126, "name its interpreter first", "run", "--device", "sim", "--no-log", "--", "./bare-script")
+        self.assert_refused(127, "did you mean ./bare-script?", "run", "--device", "sim", "--no-log", "--", "bare-script")
+        self.assert_refused(125, "a limit for each GPU is not supported yet", "run", "--limit", "0=8GiB,1=6GiB", "--", "./bare-script")
+
     def test_bad_variable_under_bare_preload_passes_through(self):
         done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LIMIT="8")
         self.assert_ok(done)
@@ -296,6 +313,8 @@ class BadInput(Case):
                             self.victim("chain"), "16", "16")
         self.assert_ok(done)
         self.assertFalse((self.folder / "dry.jsonl").exists())
+        odd = self.refrain("run", "--device", "sim", "--no-log", "--dry-run", "--", "/bin/echo", "it's", "a  b", "$HOME")
+        self.assertEqual(self.execute(["/bin/sh", "-c", odd.stdout]).stdout, "it's a  b $HOME\n")
         again = self.execute(["/bin/sh", "-c", done.stdout])
         self.assert_ok(again)
         self.assertGreater(self.log("dry.jsonl")[-1]["evictions"], 0)

@@ -250,5 +250,44 @@ TEST(reason, names_the_gravest_effect_and_its_line) {
   EXPECT_NE(got.reason.find("line 9"), std::string::npos) << got.reason;
 }
 
+// p and q are parameters at 0 and 8; each of these writes through both, or through one that arithmetic hides.
+TEST(arithmetic, pointers_survive_differences_products_and_shifts) {
+  const std::string setup =
+      "cvta.to.global.u64 %rd7, %rd1; cvta.to.global.u64 "
+      "%rd8, %rd2;";
+  EXPECT_EQ(
+      shown(of_body(setup + "sub.s64 %rd9, %rd8, %rd7; mul.lo.s64 %rd9, %rd9, 1; add.s64 %rd9, %rd9, %rd7;"
+                            "st.global.u32 [%rd9], 1;")),
+      "0:w 8:w");
+  EXPECT_EQ(shown(of_body(setup + "sub.s64 %rd9, %rd8, %rd7; neg.s64 %rd9, %rd9; add.s64 %rd9, %rd8, %rd9;"
+                                  "st.global.u32 [%rd9], 1;")),
+            "0:w 8:w");
+  EXPECT_EQ(shown(of_body(setup + "sub.s64 %rd9, %rd8, %rd7; shl.b64 %rd9, %rd9, 1; add.s64 %rd9, %rd9, %rd7;"
+                                  "st.global.u32 [%rd9], 1;")),
+            "0:w 8:w");
+}
+
+TEST(arithmetic, an_index_made_from_pointers_is_no_base) {
+  const KernelAccess got = of_body(
+      "cvta.to.global.u64 %rd7, %rd1; cvta.to.global.u64 "
+      "%rd8, %rd2;"
+      "sub.s64 %rd9, %rd8, %rd7; ld.global.u64 %rd10, [%rd7]; add.s64 %rd10, %rd10, %rd9; st.global.u32 "
+      "[%rd10], "
+      "1;");
+  EXPECT_FALSE(got.bounded()) << "the base was loaded from memory";
+}
+
+TEST(effects, order_that_nobody_fixes) {
+  const std::string setup = "cvta.to.global.u64 %rd1, %rd1;";
+  const auto effects = [&](const std::string& body) { return of_body(setup + body).effects; };
+  EXPECT_EQ(effects("red.global.add.u32 [%rd1], 1;"), static_cast<std::uint32_t>(kNoEffect));
+  EXPECT_NE(effects("red.global.add.u32 [%rd1], 1; ld.global.u32 %r1, [%rd1];") & kIntegerAtomics, 0u);
+  EXPECT_NE(effects("red.global.add.u32 [%rd1], 1; red.global.max.u32 [%rd1], 1;") & kIntegerAtomics, 0u);
+  EXPECT_NE(effects("red.global.min.u32 [%rd1], 1; red.global.min.s32 [%rd1], 1;") & kIntegerAtomics, 0u);
+  EXPECT_NE(effects("ld.global.cv.u32 %r1, [%rd1];") & kVolatile, 0u);
+  EXPECT_NE(effects("activemask.b32 %r1;") & kSmId, 0u);
+  EXPECT_NE(effects("add.s64 %rd2, %rd1, 8; st.global.u64 [%rd1], %rd2;") & kAddressStored, 0u);
+}
+
 }  // namespace
 }  // namespace refrain::access

@@ -34,7 +34,7 @@ TEST(Summary, VerdictComesFirst) {
   EXPECT_TRUE(to_text(s).starts_with("refrain: ok - program wanted 12.0 MiB at peak, ran inside 8.0 MiB\n"));
   s.totals.unmanaged_bytes = 1;
   EXPECT_EQ(verdict(s), "partial");
-  s.totals.lookups = s.totals.peak_bytes = 0;
+  s.totals.unmanaged_bytes = s.totals.peak_bytes = 0;
   EXPECT_EQ(verdict(s), "idle");
   s.totals.oom = 1;
   EXPECT_EQ(verdict(s), "oom");
@@ -47,7 +47,7 @@ TEST(Summary, LedgerAddsUp) {
   EXPECT_NE(text.find("live at peak            12.0 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("- not held then          4.0 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("= on the GPU at most     8.0 MiB"), std::string::npos) << text;
-  EXPECT_NE(text.find("10.0 % of device time"), std::string::npos) << text;
+  EXPECT_NE(text.find("11.1 % of its own"), std::string::npos) << text;
   EXPECT_NE(text.find("next: refrain report run.jsonl"), std::string::npos) << text;
 }
 
@@ -67,13 +67,15 @@ TEST(Summary, LogWithoutEndIsAddedUp) {
       "{\"kind\":\"header\",\"schema\":1}\n"
       "{\"seq\":0,\"t_ns\":5,\"kind\":\"evict\",\"bytes\":4096}\n"
       "{\"seq\":1,\"t_ns\":6,\"kind\":\"evict\",\"bytes\":4096}\n"
-      "{\"seq\":2,\"t_ns\":9,\"kind\":\"rematerialise\",\"bytes\":4096}\n"
+      "{\"seq\":2,\"t_ns\":9,\"kind\":\"rematerialise\",\"bytes\":4096,\"ops\":3,\"cost_ns\":50}\n"
       "{\"seq\":3,\"t_");
   const Summary s = from_log(in, "");
   EXPECT_FALSE(s.ended);
   EXPECT_EQ(s.totals.evictions, 2u);
   EXPECT_EQ(s.totals.evicted_bytes, 8192u);
   EXPECT_EQ(s.totals.rematerialisations, 1u);
+  EXPECT_EQ(s.totals.replayed_ops, 3u);
+  EXPECT_EQ(s.totals.replayed_ns, 50u);
   EXPECT_EQ(s.t_ns, 9u);
   EXPECT_NE(to_text(s).find("ends early"), std::string::npos);
 }

@@ -34,7 +34,8 @@ class Simulated:
         self.build, self.schedule = build, schedule
 
     def title(self):
-        return (f"software device, schedule {self.schedule}; bytes as it counted them, times are its virtual ones.\n"
+        return (f"software device, schedule {self.schedule}; bytes as it counted them, times are its virtual ones, which\n"
+                "are the same in every schedule: only what runs when differs.\n"
                 "recomputed: replayed ops over the program's own. overhead: all, with mapping calls, which cost more than\n"
                 "kernels where tensors are as small as here (docs/benchmarks.md)")
 
@@ -150,15 +151,24 @@ def json_of(row, base):
     }
 
 
+def schedule(text):
+    if not re.fullmatch(r"eager|lazy|random:\d+", text):
+        raise argparse.ArgumentTypeError(f"{text} is not understood; accepted: eager, lazy, random:SEED")
+    return text
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="run-demo", description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--device", choices=["sim", "cuda"], default="sim")
-    parser.add_argument("--schedule", default="eager", help="of the software device: eager, lazy or random:SEED")
+    parser.add_argument("--schedule", default="eager", type=schedule, help="of the software device: eager, lazy or random:SEED")
+    parser.add_argument("--check", action="store_true", help="only look at the arguments")
     parser.add_argument("--arguments", default="", help="for the trainers")
     parser.add_argument("--suffix", default="", help="of the programs' names: _static for the runtime linked in")
     options = parser.parse_args()
+    if options.check:
+        return 0
     device = Real(options.build) if options.device == "cuda" else Simulated(options.build, options.schedule)
     print(device.title())
     print(f"{'':<10} {'':<15} {'cap':>12} {'peak held':>12} {'evictions':>9} {'remat.':>7} {'recomputed':>10} {'overhead':>10}  results")

@@ -103,8 +103,7 @@ std::string to_text(const Summary& s) {
     row("evicted", format_bytes(t.evicted_bytes), count(t.evictions, "eviction"));
   }
   if (t.rematerialisations > 0) {
-    std::string more =
-        count(t.rematerialisations, "value") + ", " + count(t.replayed_ops, "op");
+    std::string more = count(t.rematerialisations, "value") + ", " + count(t.replayed_ops, "op");
     if (t.program_ns > 0) {
       more = fmt::format("{:.1f} % of its own; ",
                          100.0 * static_cast<double>(t.replayed_ns) / static_cast<double>(t.program_ns)) +

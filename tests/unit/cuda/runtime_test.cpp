@@ -190,10 +190,28 @@ TEST_F(RuntimeOverDriver, StreamHandlesMayComeAgain) {
   const StreamIndex before = streams.index_of(stream);
   const std::uint64_t work = streams.issue(before, false);
   streams.forget(stream);
+  // Another stream: with a slot of its own, or with one whose count goes on, so that the old work stays what
+  // it was.
   const StreamIndex again = streams.index_of(stream);
-  EXPECT_NE(before, again);
+  const std::uint64_t later = streams.issue(again, false);
+  EXPECT_TRUE(again != before || later > work);
   EXPECT_EQ(streams.wait_on_host(before, work), CUDA_SUCCESS);
   EXPECT_TRUE(streams.done(before, work));
+  EXPECT_EQ(streams.wait_on_host(again, later), CUDA_SUCCESS);
+}
+
+TEST_F(RuntimeOverDriver, ManyShortLivedStreamsNeedFewSlots) {
+  Streams streams(driver_);
+  StreamIndex highest = 0;
+  for (int i = 0; i < 200; ++i) {
+    CUstream stream = nullptr;
+    ASSERT_EQ(driver_.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    const StreamIndex index = streams.index_of(stream);
+    highest = std::max(highest, index);
+    streams.wait_on_host(index, streams.issue(index, false));
+    streams.forget(stream);
+  }
+  EXPECT_LE(highest, 2u);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ SANITIZER_RUNTIME = os.environ.get("SANITIZER_RUNTIME", "")
 
 
 def clean_environment(**variables):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("REFRAIN_", "SIMGPU_", "LD_"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("REFRAIN_", "SIMGPU_")) and k != "LD_PRELOAD"}
     # The programs under test keep what they allocated until they end.
     kept["ASAN_OPTIONS"] = "detect_leaks=0"
     kept.update({k: str(v) for k, v in variables.items()})

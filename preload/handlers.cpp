@@ -27,9 +27,7 @@ struct Guarded<Handler> {
 CUresult make_barrier(Barrier barrier) {
   refrain::cuda::Runtime* r = runtime();
   if (!r) return CUDA_SUCCESS;
-  const CUresult result = r->before_unfollowed(name_of(barrier));
-  unfollowed_call = result == CUDA_SUCCESS;
-  return result;
+  return r->before_unfollowed(name_of(barrier), unfollowed_call);
 }
 
 struct BarrierAnswer {

@@ -57,7 +57,6 @@ class CudaDevice final : public engine::Device {
 
   RecordedOp& new_record(engine::Payload& payload);
   CUresult last_error() const noexcept { return last_error_; }
-  const Replayer& replayer() const noexcept { return replayer_; }
 
   bool reserve(engine::BufferId buffer, engine::Bytes bytes) override;
   std::optional<engine::PagesId> create_pages(engine::Bytes bytes) override;

@@ -121,7 +121,6 @@ CUresult Replayer::launch(std::span<const BoundOp> ops, CUcontext context, CUstr
       cache_.pop_back();
     }
   }
-  ++graphs_launched_;
   return driver_.cuGraphLaunch(cache_.front().exec, stream);
 }
 
@@ -146,7 +145,6 @@ CUresult Replayer::build(std::span<const BoundOp> ops, CUcontext context, Cached
     out.nodes.push_back(node);
   }
   if (result != CUDA_SUCCESS) return result;
-  ++graphs_built_;
   return driver_.cuGraphInstantiateWithFlags(&out.exec, out.graph, 0);
 }
 

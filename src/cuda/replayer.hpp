@@ -31,9 +31,6 @@ class Replayer {
   void clear();
   void forget() { cache_.clear(); }
 
-  std::uint64_t graphs_built() const noexcept { return graphs_built_; }
-  std::uint64_t graphs_launched() const noexcept { return graphs_launched_; }
-
  private:
   struct Cached {
     std::vector<std::uint64_t> shape;
@@ -48,8 +45,6 @@ class Replayer {
 
   const Driver& driver_;
   std::list<Cached> cache_;  // most recently used first
-  std::uint64_t graphs_built_ = 0;
-  std::uint64_t graphs_launched_ = 0;
 };
 
 }  // namespace refrain::cuda

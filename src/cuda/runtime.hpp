@@ -79,11 +79,10 @@ class Runtime {
   CUresult copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call);
   CUresult set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
                       std::size_t count, Call call);
-  // Whatever the call does: everything is made resident first and counts as written afterwards.
-  CUresult barrier(std::string_view name, Call call);
-  // The same where the caller itself goes on to the real call: from the return of before_unfollowed to the
-  // next call of after_unfollowed, that call may be made at any moment.
-  CUresult before_unfollowed(std::string_view name);
+  // For a call whose effects cannot be followed: everything is made resident first and counts as written
+  // afterwards. The caller goes on to the real call; where begun is set, it says when that has returned, and
+  // until then the call may be made at any moment.
+  CUresult before_unfollowed(std::string_view name, bool& begun);
   void after_unfollowed();
 
   // Modules, streams, contexts
@@ -123,7 +122,9 @@ class Runtime {
   // fill: nullptr for an op that cannot be replayed.
   CUresult issue(CUstream stream, const Facts& facts, Call call, const Fill* fill);
   CUresult issue_blocking(std::unique_lock<std::mutex>& lock, CUstream stream, Call call);
-  CUresult copy_or_capture(CUstream stream, std::size_t bytes, Call call, const Fill* fill);
+  CUresult issue_or_capture(CUstream stream, const Facts& facts, Call call, const Fill* fill);
+  static Facts copy_facts(std::size_t bytes);
+  bool outlives_failure(const engine::BufferUse& use) const;
   StreamIndex side_stream();
   CUresult error_of(engine::Status status) const;
   void collect_costs();

@@ -110,6 +110,13 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   return result;
 }
 
+// A copy that fails leaves the buffer as it was. One that was to overwrite an evicted value has not brought
+// that back.
+bool Runtime::outlives_failure(const engine::BufferUse& use) const {
+  const engine::ValueId current = engine_->memory().buffer(use.buffer).current;
+  return !use.whole || !current || engine_->lineage().value(current).resident();
+}
+
 // The op counts as issued before it is: until it returns, the buffer is held where it is. If it fails, what
 // the buffer holds is unchanged, and only its history is lost.
 CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream stream, Call call) {
@@ -244,6 +251,10 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   return issue(stream, {.cost = key_of(launch), .bytes = bytes}, call, replayable ? &fill : nullptr);
 }
 
+Runtime::Facts Runtime::copy_facts(std::size_t bytes) {
+  return {.cost = key_of(Work::kCopy, bytes), .bytes = bytes};
+}
+
 CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
                                  Call call) {
   std::unique_lock lock(mutex_);
@@ -251,8 +262,8 @@ CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t by
   if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
-  if (blocking) return issue_blocking(lock, stream, call);
-  return copy_or_capture(stream, bytes, call, nullptr);
+  if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
+  return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
 CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking,
@@ -262,8 +273,8 @@ CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t by
   if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, true, false, false);
-  if (blocking) return issue_blocking(lock, stream, call);
-  return copy_or_capture(stream, bytes, call, nullptr);
+  if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
+  return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
 CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call) {
@@ -284,13 +295,13 @@ CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, st
     record.to_use = to_use;
   };
   const Fill fill(fill_record);
-  return copy_or_capture(stream, bytes, call, source && target ? &fill : nullptr);
+  return issue_or_capture(stream, copy_facts(bytes), call, source && target ? &fill : nullptr);
 }
 
-// A copy that is captured is no work yet; but the driver looks at its addresses, which must be mapped then.
-CUresult Runtime::copy_or_capture(CUstream stream, std::size_t bytes, Call call, const Fill* fill) {
-  if (!capturing(stream))
-    return issue(stream, {.cost = key_of(Work::kCopy, bytes), .bytes = bytes}, call, fill);
+// What is captured is no work yet; but the driver looks at the addresses of copies, which must be mapped
+// then.
+CUresult Runtime::issue_or_capture(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
+  if (!capturing(stream)) return issue(stream, facts, call, fill);
   {
     const CaptureGuard guard(driver_, captures_);
     device_->set_stream(side_stream());
@@ -309,7 +320,6 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
   if (!range || bytes == 0) return call();
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
-  if (capturing(stream)) return copy_or_capture(stream, bytes, call, nullptr);
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kMemset;
     record.to_displacement_bytes = to - range->base;
@@ -318,7 +328,7 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
     record.element_bytes = element_bytes;
   };
   const Fill fill(fill_record);
-  return issue(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call, &fill);
+  return issue_or_capture(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call, &fill);
 }
 
 // Where replays go that are for no op of the program's.
@@ -327,25 +337,20 @@ StreamIndex Runtime::side_stream() {
   return streams_.index_of(side_stream_);
 }
 
-CUresult Runtime::before_unfollowed(std::string_view name) {
+CUresult Runtime::before_unfollowed(std::string_view name, bool& begun) {
   const std::lock_guard lock(mutex_);
+  begun = false;
   if (!active()) return CUDA_SUCCESS;
   const CUresult result = barrier_locked(
       name.data(), [&] { return std::string(name); }, [] { return CUDA_SUCCESS; });
-  if (result == CUDA_SUCCESS) device_->unfollowed_call_begins();
+  begun = result == CUDA_SUCCESS;
+  if (begun) device_->unfollowed_call_begins();
   return result;
 }
 
 void Runtime::after_unfollowed() {
   const std::lock_guard lock(mutex_);
   if (device_) device_->unfollowed_call_ended();
-}
-
-CUresult Runtime::barrier(std::string_view name, Call call) {
-  const std::lock_guard lock(mutex_);
-  return active() ? barrier_locked(
-                        name.data(), [&] { return std::string(name); }, call)
-                  : call();
 }
 
 CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> name, Call call) {

@@ -128,6 +128,24 @@ TEST_F(RuntimeOverDriver, FailedCallChangesNothing) {
   EXPECT_EQ(first_word(*runtime, a), 3u);
 }
 
+TEST_F(RuntimeOverDriver, FailedBlockingCopyOverAnEvictedValueLosesNothing) {
+  const auto runtime = make(4 * kBytes);
+  const CUdeviceptr a = allocate(*runtime);
+  fill(*runtime, a, 3);
+  for (int i = 0; i < 6; ++i) fill(*runtime, allocate(*runtime), 5);
+  EXPECT_EQ(
+      runtime->copy_from_host(CU_STREAM_LEGACY, a, kBytes, true, [] { return CUDA_ERROR_LAUNCH_FAILED; }),
+      CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(first_word(*runtime, a), 3u);
+}
+
+TEST_F(RuntimeOverDriver, UnfollowedCallOfAnotherContextIsNotCounted) {
+  const auto runtime = make(0);
+  bool begun = true;
+  EXPECT_EQ(runtime->before_unfollowed("cuSomethingElse", begun), CUDA_SUCCESS);
+  EXPECT_FALSE(begun) << "nothing is managed yet";
+}
+
 TEST_F(RuntimeOverDriver, MemoryInfoReportsTheCapAndWhatIsLeft) {
   const auto runtime = make(8 * kBytes);
   std::size_t free_bytes = 0;
@@ -155,7 +173,12 @@ TEST_F(RuntimeOverDriver, BarrierNamesItselfThreeTimesAtMost) {
   const auto runtime = make(0);
   fill(*runtime, allocate(*runtime), 1);
   static constexpr std::string_view kName = "cuSomethingElse";
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(runtime->barrier(kName, [] { return CUDA_SUCCESS; }), CUDA_SUCCESS);
+  for (int i = 0; i < 10; ++i) {
+    bool begun = false;
+    EXPECT_EQ(runtime->before_unfollowed(kName, begun), CUDA_SUCCESS);
+    EXPECT_TRUE(begun);
+    runtime->after_unfollowed();
+  }
   EXPECT_EQ(notes_.size(), 3u);
   EXPECT_EQ(runtime->counters().barriers, 10u);
   EXPECT_EQ(runtime->engine()->lineage().op_count(), 0u);

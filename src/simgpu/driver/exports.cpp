@@ -3,39 +3,20 @@
 //
 // Each exported name that has no C++ function of its own is one jump through a pointer, so that any signature
 // fits.
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "simgpu/driver/error.hpp"
 #include "simgpu/driver/exports.hpp"
 #include "simgpu/driver/session.hpp"
+#include "simgpu/thunks.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-// Calls a function so that stream 0 means the calling thread's own default stream.
-template <auto kFunction>
-struct PerThread;
-
-template <class... Arguments, CUresult (*kFunction)(Arguments...)>
-struct PerThread<kFunction> {
-  static CUresult call(Arguments... arguments) {
-    bool& flag = thread_state().per_thread_default;
-    const bool before = std::exchange(flag, true);
-    const CUresult result = kFunction(arguments...);
-    flag = before;
-    return result;
-  }
-};
-
-template <std::size_t kLength>
-struct Name {
-  constexpr Name(const char (&text)[kLength]) {
-    std::copy_n(text, kLength, characters);
-  }  // NOLINT: from a literal
-  char characters[kLength];
-};
+bool& per_thread_flag() {
+  return thread_state().per_thread_default;
+}
 
 template <Name kName>
 CUresult absent() {
@@ -64,9 +45,9 @@ CUresult absent() {
 #define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const
 
 #define DRIVER_FUNCTION(name, version, symbol)
-#define DRIVER_FUNCTION_PT(name, version, symbol, pt_version, suffix)              \
-  SIMGPU_TARGET simgpu_target_##symbol##_##suffix =                                \
-      reinterpret_cast<void*>(&refrain::simgpu::driver::PerThread<&symbol>::call); \
+#define DRIVER_FUNCTION_PT(name, version, symbol, pt_version, suffix)                         \
+  SIMGPU_TARGET simgpu_target_##symbol##_##suffix = reinterpret_cast<void*>(                  \
+      &refrain::simgpu::PerThread<&symbol, &refrain::simgpu::driver::per_thread_flag>::call); \
   SIMGPU_JUMP(#symbol "_" #suffix)
 #define DRIVER_ABSENT(name, version, symbol)                                                                 \
   SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(&refrain::simgpu::driver::absent<#symbol>); \

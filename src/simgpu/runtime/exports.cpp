@@ -1,13 +1,13 @@
 // The entry points that are not written by hand: per-thread variants and absent functions, expanded from
 // functions.def. It must not hold the work of any function. Each is one jump through a pointer, so that any
 // signature fits.
-#include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "simgpu/runtime/call.hpp"
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // deprecated functions are exported too
+// Before the thunks that call them: deprecated functions are exported too.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "simgpu/thunks.hpp"
 
 extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** params,
                                           size_t shared_bytes, cudaStream_t stream);
@@ -15,28 +15,9 @@ extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 b
 namespace refrain::simgpu::runtime {
 namespace {
 
-// Calls a function so that stream 0 means the calling thread's own default stream.
-template <auto kFunction>
-struct PerThread;
-
-template <class... Arguments, cudaError_t (*kFunction)(Arguments...)>
-struct PerThread<kFunction> {
-  static cudaError_t call(Arguments... arguments) {
-    bool& flag = thread_state().per_thread_default;
-    const bool before = std::exchange(flag, true);
-    const cudaError_t result = kFunction(arguments...);
-    flag = before;
-    return result;
-  }
-};
-
-template <std::size_t kLength>
-struct Name {
-  constexpr Name(const char (&text)[kLength]) {
-    std::copy_n(text, kLength, characters);
-  }  // NOLINT: from a literal
-  char characters[kLength];
-};
+bool& per_thread_flag() {
+  return thread_state().per_thread_default;
+}
 
 template <Name kName>
 cudaError_t absent() {
@@ -58,9 +39,9 @@ cudaError_t absent() {
 #define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const
 
 #define RUNTIME_FUNCTION(symbol)
-#define RUNTIME_FUNCTION_PT(symbol, suffix)                                         \
-  SIMGPU_TARGET simgpu_target_##symbol##_##suffix =                                 \
-      reinterpret_cast<void*>(&refrain::simgpu::runtime::PerThread<&symbol>::call); \
+#define RUNTIME_FUNCTION_PT(symbol, suffix)                                                    \
+  SIMGPU_TARGET simgpu_target_##symbol##_##suffix = reinterpret_cast<void*>(                   \
+      &refrain::simgpu::PerThread<&symbol, &refrain::simgpu::runtime::per_thread_flag>::call); \
   SIMGPU_JUMP(#symbol "_" #suffix)
 #define RUNTIME_ABSENT(symbol)                                             \
   SIMGPU_TARGET simgpu_target_##symbol =                                   \

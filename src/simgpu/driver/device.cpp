@@ -16,8 +16,9 @@ std::atomic<Device*> the_device{nullptr};  // never destroyed: calls may come wh
 }
 
 Device::Device()
-    : memory(MemorySettings{settings().memory_bytes, settings().granularity_bytes}),
-      queue(settings().schedule, settings().seed, &execute) {}
+    : memory(
+          MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow()}),
+      queue(settings().schedule, &execute) {}
 
 Device* find_device() noexcept {
   return the_device.load(std::memory_order_acquire);

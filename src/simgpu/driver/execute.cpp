@@ -28,6 +28,8 @@ CUresult code_of(FaultKind kind) {
     case FaultKind::kIllegalInstruction: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case FaultKind::kSharedOverflow: return CUDA_ERROR_ILLEGAL_ADDRESS;
     case FaultKind::kHang: return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case FaultKind::kUninitialised:
+    case FaultKind::kDivergentBarrier: return CUDA_ERROR_LAUNCH_FAILED;
   }
   return CUDA_ERROR_LAUNCH_FAILED;
 }
@@ -38,9 +40,10 @@ std::byte* reach(const Device& device, const Place& place, std::uint64_t offset,
   if (!place.on_device) return reinterpret_cast<std::byte*>(address);
   std::byte* pointer = device.memory.translate(address, bytes, access);
   if (pointer == nullptr) {
-    throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
-                     fmt::format("{}: {} of {} bytes at {:#x}, which is not mapped with that access", what,
-                                 access == Access::kRead ? "read" : "write", bytes, address)};
+    throw FaultError{
+        CUDA_ERROR_ILLEGAL_ADDRESS,
+        fmt::format("{}: {} of {} bytes at {:#x}: {}", what, access == Access::kRead ? "read" : "write",
+                    bytes, address, device.memory.describe(address))};
   }
   return pointer;
 }
@@ -71,6 +74,13 @@ void run_copy(Device& device, const Copy& copy, Item& item) {
     std::byte* to =
         reach(device, copy.destination, offset(copy.destination), length, Access::kReadWrite, "copy");
     std::memmove(to, from, length);
+    if (!copy.destination.on_device) return;
+    const DeviceAddress written = copy.destination.address + offset(copy.destination);
+    if (copy.source.on_device && copy.snapshot == nullptr) {
+      device.memory.copy_states(written, copy.source.address + offset(copy.source), length);
+    } else {
+      device.memory.mark_written(written, length);
+    }
   });
   ++device.statistics.copies;
   const bool inside = copy.source.on_device && copy.destination.on_device;
@@ -85,6 +95,7 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
   const Place place{true, fill.address, fill.pitch_bytes, 0};
   for (std::uint64_t row = 0; row < fill.height; ++row) {
     std::byte* to = reach(device, place, row * fill.pitch_bytes, row_bytes, Access::kReadWrite, "memset");
+    device.memory.mark_written(fill.address + row * fill.pitch_bytes, row_bytes);
     if (fill.element_bytes == 1) {
       std::memset(to, static_cast<int>(fill.value & 0xff), row_bytes);
       continue;

@@ -52,6 +52,7 @@ DeviceAddress allocate_managed(Session& session, std::size_t bytes) {
     check(device.memory.set_access(address, range.mapped_bytes, Access::kReadWrite));
     std::byte* pages = device.memory.translate(address, range.mapped_bytes, Access::kReadWrite);
     require(pages != nullptr && show(pages, address, range.mapped_bytes), CUDA_ERROR_OUT_OF_MEMORY);
+    device.memory.mark_written(address, range.mapped_bytes);  // the host may write it at any time, unseen
     device.managed.emplace(address, range);
   } catch (const std::exception&) {
     abandon(device, address, range);

@@ -98,7 +98,7 @@ void load(Device& device, Library& library) {
   require(library.load_error == CUDA_SUCCESS, library.load_error);
   if (library.code != nullptr) return;
   try {
-    library.code = load_module(library.ptx, device.memory);
+    library.code = load_module(library.ptx, device.memory, execution_settings());
   } catch (const LoadError& error) {
     say(error.what());
     library.load_error = CUDA_ERROR_INVALID_PTX;
@@ -134,7 +134,7 @@ void reload_libraries(Device& device) {
     if (library->is_module || library->code == nullptr) continue;
     for (const auto& [name, function] : library->functions) function->code = nullptr;
     library->code = nullptr;  // the old variables go before the new ones come
-    library->code = load_module(library->ptx, device.memory);
+    library->code = load_module(library->ptx, device.memory, execution_settings());
     for (const auto& [name, function] : library->functions) {
       function->code = library->code;
       function->kernel = library->code->find_kernel(name);

@@ -33,7 +33,7 @@ void Queue::enlist(const ItemRef& item) {
 }
 
 void Queue::kick(Lock& lock, const ItemRef& item) {
-  if (schedule_ == Schedule::kEager) wait(lock, item);
+  if (schedule_.kind == Schedule::kEager) wait(lock, item);
 }
 
 void Queue::run(Lock& lock, const ItemRef& item) {
@@ -107,7 +107,7 @@ bool Queue::poll(Lock& lock, const ItemRef& item) {
 }
 
 void Queue::tick(Lock& lock) {
-  if (schedule_ != Schedule::kRandom) return;
+  if (schedule_.kind != Schedule::kRandom) return;
   for (auto turns = random_() % 4; turns > 0; --turns) {
     std::vector<ItemRef> ready;
     for (const auto& [sequence, item] : queued_) {

@@ -44,8 +44,7 @@ class Queue {
  public:
   // Runs an item's operation and sets its end_ns. May release the lock.
   using Runner = void (*)(Lock&, Item&);
-  Queue(Schedule schedule, std::uint64_t seed, Runner runner)
-      : schedule_(schedule), random_(seed), runner_(runner) {}
+  Queue(Schedule schedule, Runner runner) : schedule_(schedule), random_(schedule.seed), runner_(runner) {}
 
   // Takes an item whose waits_for is complete.
   void enlist(const ItemRef& item);

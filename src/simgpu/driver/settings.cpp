@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <thread>
 
 #include "refrain/bytes.hpp"
+#include "simgpu/driver/error.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
@@ -21,60 +23,111 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
+// Each reader of a type in settings.def returns what is wrong, or nothing.
+using Wrong = std::optional<std::string>;
+constexpr Wrong kRight = std::nullopt;
+
+Wrong read_Size(std::string_view text, std::uint64_t& out) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) return fmt::format("is not a size: write {}", kByteForms);
+  out = *bytes;
+  return kRight;
 }
 
-void read_size(const char* name, std::uint64_t& out, std::string& error) {
-  const std::string_view text = variable(name);
-  if (text.empty()) return;
-  if (const auto bytes = parse_bytes(text); bytes && *bytes > 0) {
-    out = *bytes;
-  } else if (error.empty()) {
-    error = fmt::format("{}={} is not a size: write {}", name, text, kByteForms);
-  }
+Wrong read_Granularity(std::string_view text, std::uint64_t& out) {
+  if (const Wrong wrong = read_Size(text, out)) return wrong;
+  if (out < 4096 || !std::has_single_bit(out)) return "is not a power of two of at least 4096 bytes";
+  return kRight;
 }
 
-void read_schedule(Settings& out) {
-  const std::string_view text = variable("SIMGPU_SCHEDULE");
-  if (text.empty() || text == "eager") return;
-  if (text == "lazy") {
-    out.schedule = Schedule::kLazy;
-    return;
-  }
+Wrong read_Capability(std::string_view text, std::uint32_t& out) {
+  const auto sm = parse_number(text);
+  if (!sm || *sm < 50 || *sm > 121) return "is not a compute capability such as 75 or 90";
+  out = static_cast<std::uint32_t>(*sm);
+  return kRight;
+}
+
+Wrong read_Schedule(std::string_view text, Schedule& out) {
   constexpr std::string_view kPrefix = "random:";
+  out = {};
+  if (text == "eager") return kRight;
+  out.kind = text == "lazy" ? Schedule::kLazy : Schedule::kRandom;
+  if (text == "lazy") return kRight;
   const auto seed = text.starts_with(kPrefix) ? parse_number(text.substr(kPrefix.size())) : std::nullopt;
-  if (seed) {
-    out.schedule = Schedule::kRandom;
-    out.seed = *seed;
-  } else if (out.error.empty()) {
-    out.error = fmt::format("SIMGPU_SCHEDULE={} is not one of eager, lazy, random:SEED", text);
-  }
+  if (!seed) return "is not one of eager, lazy, random:SEED";
+  out.seed = *seed;
+  return kRight;
 }
 
-void read_sm(Settings& out) {
-  const std::string_view text = variable("SIMGPU_SM");
-  if (text.empty()) return;
-  if (const auto sm = parse_number(text); sm && *sm >= 50 && *sm <= 121) {
-    out.sm = static_cast<std::uint32_t>(*sm);
-  } else if (out.error.empty()) {
-    out.error = fmt::format("SIMGPU_SM={} is not a compute capability such as 75 or 90", text);
+bool* check_named(std::string_view name, Checks& checks) {
+  if (name == "bounds") return &checks.bounds;
+  if (name == "uninitialised") return &checks.uninitialised;
+  return name == "barriers" ? &checks.barriers : nullptr;
+}
+
+Wrong read_Checks(std::string_view text, Checks& out) {
+  out = {};
+  while (!text.empty()) {
+    std::string_view name = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    const bool wanted = !name.starts_with('-');
+    if (!wanted) name.remove_prefix(1);
+    if (wanted && name == "all") {
+      out = {true, true, true};
+    } else if (wanted && name == "none") {
+      out = {};
+    } else if (bool* check = check_named(name, out); check != nullptr) {
+      *check = wanted;
+    } else {
+      return "is not all, none, or a list of bounds, uninitialised, barriers (-NAME leaves one out)";
+    }
   }
+  return kRight;
+}
+
+Wrong read_choice(std::string_view text, std::string_view no, std::string_view yes, bool& out) {
+  if (text != no && text != yes) return fmt::format("is not one of {}, {}", no, yes);
+  out = text == yes;
+  return kRight;
+}
+Wrong read_OnMistake(std::string_view text, bool& out) {
+  return read_choice(text, "fault", "report", out);
+}
+Wrong read_Atomics(std::string_view text, bool& out) {
+  return read_choice(text, "any", "ordered", out);
+}
+
+Wrong read_Workers(std::string_view text, unsigned& out) {
+  constexpr std::uint64_t kMost = 256;
+  out = std::min(std::max(std::thread::hardware_concurrency(), 1u), static_cast<unsigned>(kMost));
+  if (text == "cores") return kRight;
+  const auto workers = parse_number(text);
+  if (!workers || *workers < 1 || *workers > kMost) return "is not a number of threads, 1 to 256, or cores";
+  out = static_cast<unsigned>(*workers);
+  return kRight;
+}
+
+Wrong read_Text(std::string_view text, std::string& out) {
+  out = text;
+  return kRight;
 }
 
 Settings read_settings() {
   Settings out;
-  read_size("SIMGPU_MEMORY", out.memory_bytes, out.error);
-  read_size("SIMGPU_GRANULARITY", out.granularity_bytes, out.error);
-  read_schedule(out);
-  read_sm(out);
-  out.stats_path = variable("SIMGPU_STATS");
-  if (out.error.empty() && (out.granularity_bytes < 4096 || !std::has_single_bit(out.granularity_bytes))) {
-    out.error = fmt::format("SIMGPU_GRANULARITY={} is not a power of two of at least 4096 bytes",
-                            out.granularity_bytes);
-  }
+  const auto read = [&](const char* variable, const char* otherwise, auto reader, auto& member) {
+    const char* set = std::getenv(variable);
+    const std::string_view text = set == nullptr || *set == '\0' ? otherwise : set;
+    const Wrong wrong = reader(text, member);
+    if (wrong && out.error.empty()) out.error = fmt::format("{}={} {}", variable, text, *wrong);
+  };
+#define SIMGPU_SETTING(type, member, variable, text, help) read(variable, text, read_##type, out.member);
+#include "simgpu/driver/settings.def"
+#undef SIMGPU_SETTING
   return out;
+}
+
+void report(const std::string& text) {
+  say(text);
 }
 
 }  // namespace
@@ -82,6 +135,15 @@ Settings read_settings() {
 const Settings& settings() {
   static const auto* read = new Settings(read_settings());  // never destroyed: used while the process ends
   return *read;
+}
+
+ExecutionSettings execution_settings() {
+  const Settings& all = settings();
+  return {.workers = all.workers,
+          .ordered_atomics = all.ordered_atomics,
+          .check_uninitialised = all.checks.uninitialised,
+          .check_barriers = all.checks.barriers,
+          .report = all.report ? report : nullptr};
 }
 
 }  // namespace refrain::simgpu::driver

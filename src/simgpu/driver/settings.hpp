@@ -4,20 +4,45 @@
 #include <cstdint>
 #include <string>
 
+#include "simgpu/exec/module.hpp"
+
 namespace refrain::simgpu::driver {
 
-enum class Schedule { kEager, kLazy, kRandom };
+struct Schedule {
+  enum Kind { kEager, kLazy, kRandom } kind = kEager;
+  std::uint64_t seed = 0;
+};
+
+struct Checks {
+  bool bounds = false;         // accesses outside every allocation, where a page is mapped nevertheless
+  bool uninitialised = false;  // reads of bytes that nothing has written
+  bool barriers = false;       // lanes of a warp that wait at different barriers
+  bool shadow() const noexcept { return bounds || uninitialised; }
+};
+
+// The C++ type of each type in settings.def.
+namespace setting_types {
+using Size = std::uint64_t;
+using Granularity = std::uint64_t;
+using Capability = std::uint32_t;
+using Schedule = driver::Schedule;
+using Checks = driver::Checks;
+using OnMistake = bool;
+using Workers = unsigned;
+using Atomics = bool;
+using Text = std::string;
+}  // namespace setting_types
 
 struct Settings {
-  std::uint64_t memory_bytes = std::uint64_t{16} << 30;
-  std::uint64_t granularity_bytes = 4096;
-  Schedule schedule = Schedule::kEager;
-  std::uint64_t seed = 0;
-  std::uint32_t sm = 75;
-  std::string stats_path;  // empty: none
-  std::string error;       // one line about the first bad setting; empty: all good
+#define SIMGPU_SETTING(type, member, variable, text, help) setting_types::type member{};
+#include "simgpu/driver/settings.def"
+#undef SIMGPU_SETTING
+  std::string error;  // one line about the first bad setting; empty: all good
 };
 
 const Settings& settings();
+
+// What of them the execution of kernels needs; mistakes are reported on standard error.
+ExecutionSettings execution_settings();
 
 }  // namespace refrain::simgpu::driver

@@ -110,6 +110,7 @@ void FunctionDecoder::run() {
 void FunctionDecoder::instruction(const ptx::Instruction& in) {
   if (in.opcode == Opcode::kUnknown) refuse("unknown opcode");
   if (!modifiers_supported(in)) refuse("unsupported instruction");
+  note_order(in);
   Op op;
   op.line = in.line;
   if (in.guard != ptx::Instruction::kNoGuard) {
@@ -147,6 +148,67 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
     case Opcode::kTrap:
     case Opcode::kBrkpt: op.kind = OpKind::kTrap; return emit(op);
     default: return alu(in, op);
+  }
+}
+
+// Whether anything reads a destination register: compilers write atom where red would do.
+bool FunctionDecoder::is_read(const Operand& destination) {
+  if (destination.kind == ptx::OperandKind::kDiscard) return false;
+  if (destination.kind != ptx::OperandKind::kRegister) return true;
+  if (mentions_.empty()) {
+    mentions_.resize(function_.registers.size());
+    for (const ptx::Instruction& in : function_.body) {
+      for_operands(in.operands, [&](const Operand& operand) {
+        const bool names =
+            operand.kind == ptx::OperandKind::kRegister ||
+            (operand.kind == ptx::OperandKind::kAddress && operand.base == ptx::AddressBase::kRegister);
+        if (names) ++mentions_[operand.index];
+      });
+    }
+  }
+  return mentions_[destination.index] > 1;
+}
+
+// Whether blocks could see in which order they run. When in doubt they could.
+void FunctionDecoder::note_order(const ptx::Instruction& in) {
+  const bool shared_by_blocks = in.space() == ptx::Space::kGlobal || in.space() == ptx::Space::kGeneric;
+  switch (in.opcode) {
+    case Opcode::kAtom:
+    case Opcode::kRed: {
+      if (!shared_by_blocks) return;
+      const bool result = in.opcode == Opcode::kAtom && is_read(in.operands[0]);
+      const bool commutes = in.has(Modifier::kAdd) || in.has(Modifier::kMin) || in.has(Modifier::kMax) ||
+                            in.has(Modifier::kAnd) || in.has(Modifier::kOr) || in.has(Modifier::kXor);
+      const bool is_float = ptx::kind_of(in.type()) == ptx::TypeKind::kFloat;
+      if (result || !commutes) {
+        code_.needs_order = true;
+      } else if (is_float) {
+        code_.adds_floats = true;
+      }
+      return;
+    }
+    case Opcode::kLd:
+      if (shared_by_blocks && (in.has(Modifier::kVolatile) || in.has(Modifier::kRelaxed) ||
+                               in.has(Modifier::kAcquire) || in.has(Modifier::kMmio))) {
+        code_.needs_order = true;
+      }
+      return;
+    case Opcode::kMov:
+      for (const Operand& operand : in.operands) {
+        if (operand.kind == ptx::OperandKind::kSpecial &&
+            ptx::kind_of(static_cast<ptx::SpecialRegister>(operand.index)) == ptx::SpecialKind::kClock) {
+          code_.needs_order = true;
+        }
+      }
+      return;
+    case Opcode::kCall: {
+      const bool known = in.operands[1].kind == ptx::OperandKind::kFunction &&
+                         (image_.module->functions[in.operands[1].index].is_defined ||
+                          builtin_of(image_.module->functions[in.operands[1].index]) == Builtin::kAssertFail);
+      if (!known) code_.needs_order = true;
+      return;
+    }
+    default: return;
   }
 }
 
@@ -335,6 +397,7 @@ void FunctionDecoder::barrier(const ptx::Instruction& in, Op op) {
     return emit(op);
   }
   op.kind = OpKind::kBarrier;
+  op.aligned = in.opcode == Opcode::kBar || in.has(Modifier::kAligned);
   std::size_t next = 0;
   std::size_t end = operands.size();
   if (in.has(Modifier::kRed)) {
@@ -363,7 +426,10 @@ std::unique_ptr<Program> decode_kernel(const ModuleImage& image, std::uint32_t e
     codes.emplace(function, program->codes.back().get());
   }
   for (const std::uint32_t function : layout.functions) {
-    FunctionDecoder(image, layout, image.module->functions[function], codes, *codes.at(function)).run();
+    Code& code = *codes.at(function);
+    FunctionDecoder(image, layout, image.module->functions[function], codes, code).run();
+    program->needs_order |= code.needs_order;
+    program->adds_floats |= code.adds_floats;
   }
   return program;
 }

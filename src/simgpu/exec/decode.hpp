@@ -36,6 +36,15 @@ void order_blocks(std::vector<Op>& ops);
 // Throws LoadError.
 std::unique_ptr<Program> decode_kernel(const ModuleImage& image, std::uint32_t entry);
 
+// Visits every operand, also inside vectors and argument lists.
+template <class F>
+void for_operands(const std::vector<ptx::Operand>& operands, F f) {
+  for (const ptx::Operand& operand : operands) {
+    f(operand);
+    for_operands(operand.elements, f);
+  }
+}
+
 class FunctionDecoder {
  public:
   FunctionDecoder(const ModuleImage& image, const LayoutPlan& layout, const ptx::Function& function,
@@ -65,6 +74,9 @@ class FunctionDecoder {
   bool is_local_variable(const Operand& operand) const;
   std::uint32_t patched(std::uint32_t slot) const;
   void patch_slots();
+
+  void note_order(const ptx::Instruction& in);
+  bool is_read(const Operand& destination);
 
   // Families
   void alu(const ptx::Instruction& in, Op op);
@@ -100,6 +112,7 @@ class FunctionDecoder {
   std::unordered_map<std::uint64_t, std::uint32_t> constants_64_;
   std::vector<SpecialSlot> specials_;
   std::uint32_t special_bytes_ = 0;
+  std::vector<std::uint32_t> mentions_;  // of each register in the function; filled when needed
 };
 
 }  // namespace refrain::simgpu

@@ -16,15 +16,6 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 constexpr std::uint64_t kMaxAreaBytes = 1u << 30;
 constexpr std::uint64_t kMaxSharedBytes = 1u << 20;
 
-// Visits every operand, also inside vectors and argument lists.
-template <class F>
-void for_operands(const std::vector<ptx::Operand>& operands, F f) {
-  for (const ptx::Operand& operand : operands) {
-    f(operand);
-    for_operands(operand.elements, f);
-  }
-}
-
 class SharedLayout {
  public:
   SharedLayout(const ptx::Module& module, LayoutPlan& plan) : module_(module), plan_(plan) {}

@@ -19,32 +19,57 @@ std::string_view name_of(Memory memory) {
   return "";
 }
 
-// What is at a global address, or just before it.
-std::string neighbourhood(const AddressSpace& memory, std::uint64_t address) {
-  if (!memory.owns(address)) return "not an address of the device";
-  if (const auto range = memory.range_of(address)) {
-    return fmt::format("byte {} of the {} bytes at 0x{:x}", address - range->base, range->bytes, range->base);
+std::string in_words(const Warp& warp, Memory memory, std::uint64_t address) {
+  const std::uint64_t window = address & kWindowMask;
+  if (memory == Memory::kGlobal || (memory == Memory::kGeneric && window == 0)) {
+    return warp.block->memory->describe(address);
   }
-  for (std::uint64_t back = 1; back <= (1u << 20) && back <= address; back *= 2) {
-    if (const auto range = memory.range_of(address - back)) {
-      return fmt::format("{} bytes past the end of the {} bytes at 0x{:x}",
-                         address - range->base - range->bytes, range->bytes, range->base);
-    }
+  if (memory == Memory::kShared || window == kSharedWindow) {
+    return fmt::format("the block has {} bytes of shared memory", warp.block->shared.size());
   }
-  return "nothing is mapped there";
+  if (memory == Memory::kLocal || window == kLocalWindow) {
+    return fmt::format("the thread has {} bytes of local memory", warp.local_stride);
+  }
+  return "outside the parameters";
 }
 
 }  // namespace
 
-void raise(const Warp& warp, std::uint32_t lane, FaultKind kind, const std::string& what) {
+std::string place_of(const Warp& warp, std::uint32_t lane) {
   const Block& block = *warp.block;
   const Dim3& size = block.shape->block;
   const std::uint32_t thread = warp.thread(lane);
-  throw FaultSignal{
-      {kind, fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), PTX line {}: {}",
-                         block.program->entry().name, block.index.x, block.index.y, block.index.z,
-                         thread % size.x, thread / size.x % size.y, thread / size.x / size.y,
-                         warp.op != nullptr ? warp.op->line : 0, what)}};
+  return fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), PTX line {}",
+                     block.program->entry().name, block.index.x, block.index.y, block.index.z,
+                     thread % size.x, thread / size.x % size.y, thread / size.x / size.y,
+                     warp.op != nullptr ? warp.op->line : 0);
+}
+
+namespace {
+std::string access_in_words(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                            std::uint64_t bytes, bool write) {
+  return fmt::format("{}: {} {} of {} bytes at address 0x{:x}: {}", place_of(warp, lane), name_of(memory),
+                     write ? "write" : "read", bytes, address, in_words(warp, memory, address));
+}
+}  // namespace
+
+void raise(const Warp& warp, std::uint32_t lane, FaultKind kind, const std::string& what) {
+  throw FaultSignal{{kind, fmt::format("{}: {}", place_of(warp, lane), what)}};
+}
+
+void note_out_of_bounds(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                        std::uint64_t bytes, bool write) {
+  warp.block->mistakes->add(FaultKind::kIllegalAddress, warp.op->line,
+                            [&] { return access_in_words(warp, lane, memory, address, bytes, write); });
+}
+
+void note_uninitialised(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                        std::uint64_t bytes) {
+  warp.block->mistakes->add(FaultKind::kUninitialised, warp.op->line, [&] {
+    return fmt::format("{}: {} read of {} bytes at address 0x{:x}, which nothing has written: {}",
+                       place_of(warp, lane), name_of(memory), bytes, address,
+                       in_words(warp, memory, address));
+  });
 }
 
 void raise_misaligned(const Warp& warp, std::uint32_t lane, std::uint64_t address, std::uint64_t bytes) {
@@ -54,20 +79,7 @@ void raise_misaligned(const Warp& warp, std::uint32_t lane, std::uint64_t addres
 
 void raise_access(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
                   std::uint64_t bytes, bool write) {
-  std::string there;
-  const std::uint64_t window = address & kWindowMask;
-  if (memory == Memory::kGlobal || (memory == Memory::kGeneric && window == 0)) {
-    there = neighbourhood(*warp.block->memory, address);
-  } else if (memory == Memory::kShared || window == kSharedWindow) {
-    there = fmt::format("the block has {} bytes of shared memory", warp.block->shared.size());
-  } else if (memory == Memory::kLocal || window == kLocalWindow) {
-    there = fmt::format("the thread has {} bytes of local memory", warp.local_stride);
-  } else {
-    there = "outside the parameters";
-  }
-  raise(warp, lane, FaultKind::kIllegalAddress,
-        fmt::format("{} {} of {} bytes at address 0x{:x}: {}", name_of(memory), write ? "write" : "read",
-                    bytes, address, there));
+  throw FaultSignal{{FaultKind::kIllegalAddress, access_in_words(warp, lane, memory, address, bytes, write)}};
 }
 
 std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t address, std::uint64_t bytes,
@@ -75,7 +87,7 @@ std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t a
   const std::uint64_t window = address & kWindowMask;
   const std::uint64_t offset = address & ~kWindowMask;
   const auto inside = [&](std::uint64_t size) { return offset <= size && size - offset >= bytes; };
-  if (window == 0) return warp.block->memory->translate(address, bytes, access);
+  if (window == 0) return warp.block->memory->translate_pages(address, bytes, access);
   if (window == kSharedWindow && inside(warp.block->shared.size())) return warp.block->shared.data() + offset;
   if (window == kLocalWindow && inside(warp.local_stride)) {
     return const_cast<std::byte*>(warp.local.data()) + std::uint64_t{lane} * warp.local_stride + offset;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "simgpu/exec/decode.hpp"
-#include "simgpu/exec/warp.hpp"
+#include "simgpu/exec/grid.hpp"
 
 namespace refrain::simgpu {
 namespace {
@@ -20,9 +20,11 @@ constexpr std::uint32_t kMaxRegisters = 255;  // what a thread of a real device 
 
 class LoadedKernel final : public Kernel {
  public:
-  LoadedKernel(const ptx::Function& function, std::unique_ptr<Program> program, const AddressSpace& memory)
+  LoadedKernel(const ptx::Function& function, std::unique_ptr<Program> program, const AddressSpace& memory,
+               const ExecutionSettings& settings)
       : program_(std::move(program)),
         memory_(memory),
+        mistakes_(settings),
         param_bytes_(static_cast<std::uint32_t>(function.param_bytes)),
         max_threads_(function.max_threads != 0 ? function.max_threads : kMaxThreads) {
     for (std::uint32_t i = 0; i < function.param_count; ++i) {
@@ -53,8 +55,9 @@ class LoadedKernel final : public Kernel {
               "{} bytes accepted",
               name(), threads, params.size(), kMaxThreads, param_bytes_)};
     }
+    const Launch launch{program_.get(), &memory_, &mistakes_, &shape, params.first(param_bytes_), clock_ns};
     try {
-      run_blocks(*program_, memory_, shape, params.first(param_bytes_), clock_ns, counts);
+      run_grid(launch, counts);
     } catch (const FaultSignal& signal) {
       return signal.fault;
     }
@@ -64,6 +67,7 @@ class LoadedKernel final : public Kernel {
  private:
   std::unique_ptr<Program> program_;
   const AddressSpace& memory_;
+  mutable Mistakes mistakes_;
   std::vector<KernelParam> params_;
   std::uint32_t param_bytes_;
   std::uint32_t max_threads_;
@@ -71,7 +75,8 @@ class LoadedKernel final : public Kernel {
 
 class LoadedModule final : public Module {
  public:
-  LoadedModule(std::string_view ptx_text, AddressSpace& memory) : memory_(memory) {
+  LoadedModule(std::string_view ptx_text, AddressSpace& memory, const ExecutionSettings& settings)
+      : memory_(memory), settings_(settings) {
     try {
       const ptx::Module module = ptx::parse(ptx_text);
       place_variables(module);
@@ -128,6 +133,7 @@ class LoadedModule final : public Module {
   void initialise(const ptx::Module& module, const ptx::Variable& variable, DeviceAddress address) {
     std::byte* bytes = memory_.translate(address, variable.size_bytes, Access::kReadWrite);
     std::memset(bytes, 0, variable.size_bytes);
+    memory_.mark_written(address, variable.size_bytes);
     if (!variable.initial.empty()) std::memcpy(bytes, variable.initial.data(), variable.initial.size());
     for (const ptx::Relocation& relocation : variable.relocations) {
       const ptx::Variable* target = module.find_variable(relocation.symbol);
@@ -149,11 +155,13 @@ class LoadedModule final : public Module {
     for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
       const ptx::Function& function = module.functions[i];
       if (!function.is_entry || !function.is_defined) continue;
-      kernels_.push_back(std::make_unique<LoadedKernel>(function, decode_kernel(image, i), memory_));
+      kernels_.push_back(
+          std::make_unique<LoadedKernel>(function, decode_kernel(image, i), memory_, settings_));
     }
   }
 
   AddressSpace& memory_;
+  ExecutionSettings settings_;
   std::vector<DeviceAddress> addresses_;
   std::vector<GlobalVariable> globals_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
@@ -161,8 +169,9 @@ class LoadedModule final : public Module {
 
 }  // namespace
 
-std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory) {
-  return std::make_unique<LoadedModule>(ptx_text, memory);
+std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
+                                    const ExecutionSettings& settings) {
+  return std::make_unique<LoadedModule>(ptx_text, memory, settings);
 }
 
 }  // namespace refrain::simgpu

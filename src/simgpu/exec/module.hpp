@@ -40,7 +40,21 @@ enum class FaultKind {
   kTrap,
   kIllegalInstruction,
   kSharedOverflow,
-  kHang
+  kHang,
+  kUninitialised,     // a read of bytes that nothing has written
+  kDivergentBarrier,  // lanes of a warp at different barriers
+};
+
+// How launches are run. What a real device would let pass, it may be told to find (checks).
+struct ExecutionSettings {
+  unsigned workers = 1;  // host threads; results do not depend on it
+  // Float additions by atomics in an order that does not depend on it either: such kernels run their blocks
+  // one after the other. Without it, several workers add in any order.
+  bool ordered_atomics = true;
+  bool check_uninitialised = false;  // needs an AddressSpace with a shadow
+  bool check_barriers = true;
+  // What the checks find ends the launch; with this it is told, once for each place, and the launch goes on.
+  void (*report)(const std::string& text) = nullptr;
 };
 
 // A kernel that went wrong. message names kernel, block, thread, address and what is there.
@@ -70,8 +84,8 @@ class Kernel {
   virtual std::uint32_t local_bytes() const noexcept = 0;     // per thread
   virtual std::uint32_t register_count() const noexcept = 0;  // an estimate, for attributes
   virtual std::uint32_t max_threads_per_block() const noexcept = 0;
-  // Runs every block to its end on the calling thread. params has param_bytes() bytes in kernel layout.
-  // clock_ns is the virtual time at the start, for %globaltimer and %clock.
+  // Runs every block to its end. params has param_bytes() bytes in kernel layout. counts is left alone if
+  // there is a fault. clock_ns is the virtual time at the start, for %globaltimer and %clock.
   virtual std::optional<Fault> run(const LaunchShape& shape, std::span<const std::byte> params,
                                    std::uint64_t clock_ns, ExecutionCounts& counts) const = 0;
 };
@@ -94,6 +108,7 @@ class Module {
 
 // Throws LoadError (parse error, unsupported opcode: by name and line) and std::bad_alloc (device memory is
 // full).
-std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory);
+std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
+                                    const ExecutionSettings& settings = {});
 
 }  // namespace refrain::simgpu

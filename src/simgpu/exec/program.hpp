@@ -69,6 +69,7 @@ struct Op {
   Relative relative = Relative::kNothing;
   Combine combine = Combine::kNone;
   bool c_negated = false;
+  bool aligned = false;             // a barrier that all lanes of a warp are to reach together
   std::uint8_t width = 1;           // vector elements
   std::uint8_t register_bits = 32;  // of a destination that is wider than its type
   std::uint32_t line = 0;
@@ -109,12 +110,18 @@ struct Code {
   std::uint32_t param_bytes = 0;     // a lane's parameter area: own parameters and those of its calls
   std::uint32_t local_bytes = 0;     // a lane's local variables in this function
   std::uint32_t register_count = 0;
+  bool needs_order = false;  // see Program
+  bool adds_floats = false;
 };
 
 // One kernel with every function it reaches.
 struct Program {
   std::vector<std::unique_ptr<Code>> codes;  // [0] is the entry
   std::uint32_t static_shared_bytes = 0;
+  // What it does can depend on the order in which blocks run: it takes results of atomics on memory that they
+  // share, watches it, looks at clocks, or prints.
+  bool needs_order = false;
+  bool adds_floats = false;  // by atomics on such memory: only the rounding depends on the order
   const Code& entry() const { return *codes[0]; }
 };
 

@@ -12,8 +12,10 @@ namespace refrain::simgpu {
 namespace {
 
 // After so many operations other groups of the warp, and other warps, get a turn: lanes may wait for each
-// other in loops.
-constexpr std::uint32_t kSliceOperations = 1u << 18;
+// other in loops. Long enough that lanes of ordinary loops with different numbers of rounds meet again after
+// them.
+constexpr std::uint32_t kSliceOperations = 1u << 14;
+constexpr std::uint32_t kGroupOperations = 1u << 12;
 constexpr std::uint32_t kNoPc = 0xffffffff;
 
 std::uint32_t first_lane(LaneMask mask) {
@@ -25,9 +27,9 @@ class WarpRunner {
   explicit WarpRunner(Warp& warp) : warp_(warp) {}
 
   WarpState run() {
-    std::uint32_t slice = kSliceOperations;
     while (select()) {
-      if (!run_group(slice)) return WarpState::kSliced;
+      run_group();
+      if (slice_ == 0) return WarpState::kSliced;
     }
     if (warp_.groups.empty()) return WarpState::kDone;
     return wake_synchronised() ? WarpState::kSliced : WarpState::kBlocked;
@@ -36,7 +38,7 @@ class WarpRunner {
  private:
   bool select();
   void merge_into_current();
-  bool run_group(std::uint32_t& slice);
+  void run_group();
   bool control(const Op& op, LaneMask mask);
   void branch(const Op& op, LaneMask taken);
   void call(const Op& op, LaneMask mask);
@@ -55,6 +57,7 @@ class WarpRunner {
 
   Warp& warp_;
   std::size_t current_ = 0;
+  std::uint32_t slice_ = kSliceOperations;  // operations left
   // The running group, while it runs.
   const Op* ops_ = nullptr;
   std::uint32_t pc_ = 0;
@@ -128,16 +131,19 @@ void WarpRunner::split_off(LaneMask others, std::uint32_t pc) {
   warp_.groups.push_back(Group{warp_.frame, pc, others});
 }
 
-// True: pick a group again. False: the slice is over.
-bool WarpRunner::run_group(std::uint32_t& slice) {
+// Until it is time to pick a group again.
+void WarpRunner::run_group() {
   ExecutionCounts& counts = *warp_.block->counts;
   auto lanes = static_cast<std::uint32_t>(std::popcount(mask_));
+  std::uint32_t turn = warp_.groups.size() > 1 ? std::min(slice_, kGroupOperations) : slice_;
+  slice_ -= turn;
   while (pc_ < merge_pc_) {
-    if (--slice == 0) {
+    if (turn == 0) {
       save();
       group().yielded = true;
-      return false;
+      return;
     }
+    --turn;
     const Op& op = ops_[pc_];
     warp_.op = &op;
     ++counts.warp_instructions;
@@ -151,13 +157,14 @@ bool WarpRunner::run_group(std::uint32_t& slice) {
     } else if (mask == 0) {
       ++pc_;
     } else if (!control(op, mask)) {
-      return true;
+      slice_ += turn;
+      return;
     } else {
       lanes = static_cast<std::uint32_t>(std::popcount(mask_));
     }
   }
+  slice_ += turn;
   save();
-  return true;
 }
 
 // False: the current group has stopped or is gone.
@@ -317,6 +324,27 @@ bool WarpRunner::wake_synchronised() {
   return woken;
 }
 
+// bar.sync and barrier.sync.aligned are to be reached by all lanes of a warp together: those that wait must
+// wait at one instruction.
+void check_barrier(Warp& warp, std::uint32_t barrier) {
+  const Group* first = nullptr;
+  for (const Group& group : warp.groups) {
+    if (group.state != GroupState::kAtBarrier || group.barrier != barrier) continue;
+    if (first == nullptr) first = &group;
+    const Op& one = first->frame->code->ops[first->pc];
+    const Op& other = group.frame->code->ops[group.pc];
+    if (&one == &other || !one.aligned || !other.aligned) continue;
+    warp.op = &other;
+    warp.block->mistakes->add(FaultKind::kDivergentBarrier, other.line, [&] {
+      return fmt::format(
+          "{}: divergent barrier: other threads of the warp wait for barrier {} at PTX line {} (thread mask "
+          "0x{:08x}, "
+          "here 0x{:08x})",
+          place_of(warp, first_lane(group.mask)), barrier, one.line, first->mask, group.mask);
+    });
+  }
+}
+
 }  // namespace
 
 WarpState run_warp(Warp& warp) {
@@ -325,6 +353,7 @@ WarpState run_warp(Warp& warp) {
 
 void release_barrier(Warp& warp, std::uint32_t barrier) {
   const BarrierState& state = warp.block->barriers[barrier];
+  if (warp.groups.size() > 1 && warp.block->mistakes->settings().check_barriers) check_barrier(warp, barrier);
   for (Group& group : warp.groups) {
     if (group.state != GroupState::kAtBarrier || group.barrier != barrier) continue;
     const Op& op = group.frame->code->ops[group.pc];

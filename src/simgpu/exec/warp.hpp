@@ -1,5 +1,5 @@
-// Run-time state: frames of registers, warps, and the block they belong to. Owned by one thread for one
-// launch. Operations reach registers and memory through this; scheduling is in block.cpp.
+// Run-time state: frames of registers, warps, and the block they belong to. Used by one thread at a time.
+// Operations reach registers and memory through this; scheduling is in block.cpp and grid.cpp.
 #pragma once
 
 #include <cstring>
@@ -7,15 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "simgpu/exec/module.hpp"
-#include "simgpu/exec/program.hpp"
+#include "simgpu/exec/grid.hpp"
 
 namespace refrain::simgpu {
-
-// Ends a launch. Thrown and caught inside this folder only.
-struct FaultSignal {
-  Fault fault;
-};
 
 struct FrameStorageDeleter {
   void operator()(std::byte* bytes) const noexcept { ::operator delete[](bytes, std::align_val_t(64)); }
@@ -56,13 +50,20 @@ constexpr std::uint32_t kBarriers = 16;
 struct Block {
   const Program* program = nullptr;
   const AddressSpace* memory = nullptr;
+  Mistakes* mistakes = nullptr;
   const LaunchShape* shape = nullptr;
   std::span<const std::byte> params;
   std::uint64_t clock_ns = 0;
   ExecutionCounts* counts = nullptr;
+  bool concurrent = false;  // other blocks run at the same time on other threads
   Dim3 index;
   std::uint32_t live_threads = 0;
   std::vector<std::byte> shared;
+  // States of bytes, if they are checked: of the device's memory, from its first address on, and of `shared`.
+  std::uint8_t* states = nullptr;
+  DeviceAddress states_begin = 0;
+  bool check_reads = false;  // for bytes that nothing has written
+  std::vector<std::uint8_t> shared_states;
   BarrierState barriers[kBarriers];
 };
 
@@ -97,6 +98,15 @@ std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t a
 [[noreturn]] void raise_access(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
                                std::uint64_t bytes, bool write);
 
+// The checks, which raise or tell and return: accesses to mapped pages outside every allocation, and reads of
+// what nothing has written.
+void note_out_of_bounds(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                        std::uint64_t bytes, bool write);
+void note_uninitialised(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                        std::uint64_t bytes);
+// "kernel K, block (x,y,z), thread (x,y,z), PTX line L"
+std::string place_of(const Warp& warp, std::uint32_t lane);
+
 [[noreturn]] void raise_misaligned(const Warp& warp, std::uint32_t lane, std::uint64_t address,
                                    std::uint64_t bytes);
 
@@ -115,11 +125,7 @@ void copy_params(const Frame& from, Frame& to, const std::vector<ArgumentCopy>& 
 enum class WarpState { kDone, kBlocked, kSliced };
 // Runs a warp until it ends, waits at a barrier, or has had its turn (warp.cpp).
 WarpState run_warp(Warp& warp);
-// Groups that wait at the barrier go on.
+// Groups that wait at the barrier go on. It must have been the same one for all lanes of the warp.
 void release_barrier(Warp& warp, std::uint32_t barrier);
-
-// Runs all blocks of a launch. Throws FaultSignal.
-void run_blocks(const Program& program, const AddressSpace& memory, const LaunchShape& shape,
-                std::span<const std::byte> params, std::uint64_t clock_ns, ExecutionCounts& counts);
 
 }  // namespace refrain::simgpu

@@ -1,4 +1,4 @@
-// Reservations, handles, mappings and allocations over a BackingStore, with exact physical accounting.
+// Reservations, handles, mappings and access over a BackingStore, with exact physical accounting.
 // It must never touch the bytes themselves.
 #include "simgpu/memory/address_space.hpp"
 
@@ -7,90 +7,30 @@
 #include <stdexcept>
 #include <vector>
 
-#include "simgpu/memory/backing_store.hpp"
-#include "simgpu/memory/range_allocator.hpp"
+#include "simgpu/memory/address_space_impl.hpp"
 
 namespace refrain::simgpu {
 namespace {
 
-constexpr std::uint64_t kAllocationAlignment = 512;
-// Sparse: only pages in use take memory. Room enough that fragmentation of offsets never matters.
-constexpr std::uint64_t kFileBytes = 1ull << 46;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) & ~(unit - 1);
+bool all_are(const std::uint8_t* states, std::uint64_t bytes, std::uint8_t bit, bool set) noexcept {
+  std::uint8_t differs = 0;
+  const std::uint8_t wanted = set ? bit : std::uint8_t{0};
+  for (std::uint64_t i = 0; i < bytes; ++i) differs |= (states[i] ^ wanted) & bit;
+  return differs == 0;
 }
 
-std::uint64_t checked_granularity(const MemorySettings& settings) {
+const MemorySettings& checked(const MemorySettings& settings) {
   const std::uint64_t granularity = settings.granularity_bytes;
   if (!std::has_single_bit(granularity) || granularity < 4096) {
     throw std::invalid_argument("simgpu granularity: a power of two of at least 4096 bytes");
   }
-  return granularity;
+  return settings;
 }
-
-struct Physical {
-  std::uint64_t file_offset;
-  std::uint64_t bytes;
-  std::uint32_t mappings = 0;
-  bool released = false;
-};
-
-struct Mapping {
-  std::uint64_t bytes;
-  PhysicalHandle handle;
-};
-
-// Pages shared by small allocations.
-struct Slab {
-  explicit Slab(std::uint64_t begin, std::uint64_t end) : ranges(begin, end) {}
-  RangeAllocator ranges;
-};
-
-struct Allocation {
-  std::uint64_t bytes;  // as asked
-  bool in_slab;
-};
 
 }  // namespace
 
-struct AddressSpace::Impl {
-  explicit Impl(const MemorySettings& wanted)
-      : settings(wanted),
-        store(checked_granularity(wanted)),
-        addresses(round_up(store.begin(), wanted.granularity_bytes),
-                  store.end() / wanted.granularity_bytes * wanted.granularity_bytes),
-        offsets(0, kFileBytes) {}
-
-  bool whole_pages(std::uint64_t value) const {
-    return value != 0 && value % settings.granularity_bytes == 0;
-  }
-  MemoryError create(std::uint64_t bytes, PhysicalHandle& out);
-  void drop_if_unused(std::map<PhysicalHandle, Physical>::iterator it);
-  MemoryError map(std::uint64_t address, std::uint64_t bytes, PhysicalHandle handle);
-  void unmap_one(std::map<std::uint64_t, Mapping>::iterator it);
-  MemoryError allocate_pages(std::uint64_t bytes, std::uint64_t& out);
-  void free_pages(std::uint64_t address);
-  MemoryError allocate_in_slab(std::uint64_t bytes, std::uint64_t& out);
-  void free_in_slab(std::uint64_t address, std::uint64_t bytes);
-
-  MemorySettings settings;
-  mutable std::mutex mutex;  // everything below, and the store but for `allows` and `host`
-  mutable std::mutex execution;
-  BackingStore store;
-  RangeAllocator addresses;
-  RangeAllocator offsets;
-  std::map<std::uint64_t, std::uint64_t> reservations;  // begin -> bytes
-  std::map<PhysicalHandle, Physical> handles;
-  std::map<std::uint64_t, Mapping> mappings;
-  std::map<std::uint64_t, Slab> slabs;
-  std::map<std::uint64_t, Allocation> allocations;
-  PhysicalHandle next_handle = 1;
-  std::uint64_t used = 0;
-  std::uint64_t peak = 0;
-};
-
-AddressSpace::AddressSpace(const MemorySettings& settings) : impl_(std::make_unique<Impl>(settings)) {}
+AddressSpace::AddressSpace(const MemorySettings& settings)
+    : impl_(std::make_unique<Impl>(checked(settings))) {}
 AddressSpace::~AddressSpace() = default;
 
 MemoryError AddressSpace::reserve(std::uint64_t bytes, std::uint64_t alignment, DeviceAddress hint,
@@ -212,7 +152,10 @@ MemoryError AddressSpace::unmap(DeviceAddress address, std::uint64_t bytes) {
   if (whole.empty() || end - address != bytes || impl_->allocations.contains(address)) {
     return MemoryError::kInvalidValue;
   }
-  for (const auto& it : whole) impl_->unmap_one(it);
+  for (const auto& it : whole) {
+    impl_->remember({it->first, it->second.bytes, "unmapped by cuMemUnmap", 0});
+    impl_->unmap_one(it);
+  }
   return MemoryError::kNone;
 }
 
@@ -234,113 +177,41 @@ MemoryError AddressSpace::set_access(DeviceAddress address, std::uint64_t bytes,
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out) {
-  const auto address = addresses.take(bytes, settings.granularity_bytes);
-  if (!address) return MemoryError::kOutOfMemory;
-  PhysicalHandle handle = 0;
-  MemoryError error = create(bytes, handle);
-  if (error == MemoryError::kNone) {
-    reservations.emplace(*address, bytes);
-    error = map(*address, bytes, handle);
-    const auto physical = handles.find(handle);
-    physical->second.released = true;  // lives as long as its mapping
-    if (error != MemoryError::kNone) {
-      reservations.erase(*address);
-      drop_if_unused(physical);
-    }
-  }
-  if (error != MemoryError::kNone) {
-    addresses.give_back(*address, bytes);
-    return error;
-  }
-  store.set_state(*address, bytes, static_cast<std::uint8_t>(Access::kReadWrite));
-  out = *address;
-  return MemoryError::kNone;
-}
-
-void AddressSpace::Impl::free_pages(std::uint64_t address) {
-  const auto it = mappings.find(address);
-  const std::uint64_t bytes = it->second.bytes;
-  unmap_one(it);
-  reservations.erase(address);
-  addresses.give_back(address, bytes);
-}
-
-MemoryError AddressSpace::Impl::allocate_in_slab(std::uint64_t bytes, std::uint64_t& out) {
-  for (auto& [base, slab] : slabs) {
-    if (const auto address = slab.ranges.take(bytes, kAllocationAlignment)) {
-      out = *address;
-      return MemoryError::kNone;
-    }
-  }
-  std::uint64_t base = 0;
-  const MemoryError error = allocate_pages(settings.granularity_bytes, base);
-  if (error != MemoryError::kNone) return error;
-  auto& slab = slabs.emplace(base, Slab(base, base + settings.granularity_bytes)).first->second;
-  out = slab.ranges.take(bytes, kAllocationAlignment).value();
-  return MemoryError::kNone;
-}
-
-void AddressSpace::Impl::free_in_slab(std::uint64_t address, std::uint64_t bytes) {
-  const auto it = std::prev(slabs.upper_bound(address));
-  it->second.ranges.give_back(address, bytes);
-  if (!it->second.ranges.empty_but_for_free()) return;
-  const std::uint64_t base = it->first;
-  slabs.erase(it);
-  free_pages(base);
-}
-
-MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out) {
-  const std::lock_guard lock(impl_->mutex);
-  if (bytes == 0) return MemoryError::kInvalidValue;
-  if (bytes > impl_->settings.physical_bytes) return MemoryError::kOutOfMemory;
-  const bool in_slab = round_up(bytes, kAllocationAlignment) < impl_->settings.granularity_bytes;
-  const MemoryError error =
-      in_slab ? impl_->allocate_in_slab(round_up(bytes, kAllocationAlignment), out)
-              : impl_->allocate_pages(round_up(bytes, impl_->settings.granularity_bytes), out);
-  if (error == MemoryError::kNone) impl_->allocations.emplace(out, Allocation{bytes, in_slab});
-  return error;
-}
-
-MemoryError AddressSpace::free(DeviceAddress address) {
-  const std::lock_guard running(impl_->execution);
-  const std::lock_guard lock(impl_->mutex);
-  const auto it = impl_->allocations.find(address);
-  if (it == impl_->allocations.end()) return MemoryError::kInvalidValue;
-  const Allocation allocation = it->second;
-  impl_->allocations.erase(it);
-  if (allocation.in_slab) {
-    impl_->free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
-  } else {
-    impl_->free_pages(address);
-  }
-  return MemoryError::kNone;
-}
-
-std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address) const {
-  const std::lock_guard lock(impl_->mutex);
-  if (auto it = impl_->allocations.upper_bound(address); it != impl_->allocations.begin()) {
-    --it;
-    if (address - it->first < it->second.bytes) return Range{it->first, it->second.bytes};
-  }
-  auto it = impl_->mappings.upper_bound(address);
-  if (it == impl_->mappings.begin()) return std::nullopt;
-  --it;
-  // Pages that back allocations are not ranges of their own.
-  if (address - it->first >= it->second.bytes || impl_->slabs.contains(it->first) ||
-      impl_->allocations.contains(it->first)) {
-    return std::nullopt;
-  }
-  return Range{it->first, it->second.bytes};
+DeviceAddress AddressSpace::begin() const noexcept {
+  return impl_->store.begin();
 }
 
 bool AddressSpace::owns(DeviceAddress address) const noexcept {
   return address >= impl_->store.begin() && address < impl_->store.end();
 }
 
-std::byte* AddressSpace::translate(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept {
+std::byte* AddressSpace::translate_pages(DeviceAddress address, std::uint64_t bytes,
+                                         Access access) const noexcept {
   if (!impl_->store.allows(address, bytes, static_cast<std::uint8_t>(access))) return nullptr;
   return impl_->store.host(address);
+}
+
+std::byte* AddressSpace::translate(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept {
+  std::byte* pages = translate_pages(address, bytes, access);
+  if (pages == nullptr || !impl_->settings.shadow) return pages;
+  return all_are(impl_->store.shadow(address), bytes, kOutside, false) ? pages : nullptr;
+}
+
+std::uint8_t* AddressSpace::shadow(DeviceAddress address) const noexcept {
+  return impl_->store.shadow(address);
+}
+
+bool AddressSpace::written(DeviceAddress address, std::uint64_t bytes) const noexcept {
+  const std::uint8_t* states = impl_->store.shadow(address);
+  return states == nullptr || all_are(states, bytes, kWritten, true);
+}
+
+void AddressSpace::mark_written(DeviceAddress address, std::uint64_t bytes) const noexcept {
+  impl_->set_states(address, bytes, kWritten);
+}
+
+void AddressSpace::copy_states(DeviceAddress to, DeviceAddress from, std::uint64_t bytes) const noexcept {
+  if (impl_->settings.shadow) std::memmove(impl_->store.shadow(to), impl_->store.shadow(from), bytes);
 }
 
 std::uint64_t AddressSpace::physical_total_bytes() const noexcept {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 namespace refrain::simgpu {
 
@@ -21,7 +22,14 @@ enum class Access : std::uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 struct MemorySettings {
   std::uint64_t physical_bytes;     // what the device has
   std::uint64_t granularity_bytes;  // of handles, mappings and reservations; a power of two, at least 4096
+  // Keeps a state for every byte: finds accesses past the end of an allocation, to freed memory whose page is
+  // still there, and reads of bytes that nothing has written. Doubles the host memory that is used.
+  bool shadow = false;
 };
+
+// The state of a byte in the shadow. Fresh pages have 0, so that a large allocation costs nothing.
+constexpr std::uint8_t kOutside = 1;  // of every allocation
+constexpr std::uint8_t kWritten = 2;
 
 // One device. Addresses handed out lie in a host range that is never accessible to the host (a host program
 // that dereferences a device pointer crashes, as with a real GPU); the bytes lie elsewhere, see `translate`.
@@ -59,10 +67,24 @@ class AddressSpace {
     std::uint64_t bytes;
   };
   std::optional<Range> range_of(DeviceAddress address) const;
+  // In words, for messages: what is at an address, what was there, or what lies just before it.
+  std::string describe(DeviceAddress address) const;
   bool owns(DeviceAddress address) const noexcept;  // lies in the device's address range at all
+  DeviceAddress begin() const noexcept;             // of that range
 
-  // The bytes behind [address, address + bytes), or nullptr if any of it is not mapped with that access.
+  // The bytes behind [address, address + bytes), or nullptr if any of it is not mapped with that access or,
+  // with a shadow, is not addressable.
   std::byte* translate(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept;
+  // The same for whole pages only: whoever uses it looks at the shadow of the bytes that it does access.
+  std::byte* translate_pages(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept;
+
+  // The states of the bytes from address on, where translate_pages gave a pointer; nullptr without a shadow.
+  std::uint8_t* shadow(DeviceAddress address) const noexcept;
+  // Without a shadow everything counts as written, and marking does nothing.
+  bool written(DeviceAddress address, std::uint64_t bytes) const noexcept;
+  void mark_written(DeviceAddress address, std::uint64_t bytes) const noexcept;
+  // The copy of bytes that were never written has not been written either.
+  void copy_states(DeviceAddress to, DeviceAddress from, std::uint64_t bytes) const noexcept;
 
   std::uint64_t physical_total_bytes() const noexcept;
   std::uint64_t physical_used_bytes() const noexcept;

@@ -26,7 +26,7 @@ void* reserve_region(void* hint, std::uint64_t bytes, int protection) {
 
 }  // namespace
 
-BackingStore::BackingStore(std::uint64_t page_bytes)
+BackingStore::BackingStore(std::uint64_t page_bytes, bool shadowed)
     : page_shift_(static_cast<unsigned>(std::countr_zero(page_bytes))),
       state_count_(kRegionBytes >> page_shift_) {
   file_ = memfd_create("simgpu", MFD_CLOEXEC);
@@ -40,6 +40,12 @@ BackingStore::BackingStore(std::uint64_t page_bytes)
   device_ = reinterpret_cast<std::uint64_t>(device_region_);
   backing_ = static_cast<std::byte*>(backing);
   states_ = static_cast<std::uint8_t*>(states);
+  if (!shadowed) return;
+  shadow_file_ = memfd_create("simgpu-shadow", MFD_CLOEXEC);
+  if (shadow_file_ < 0) fail("simgpu: memfd_create");
+  void* shadow = reserve_region(nullptr, kRegionBytes, PROT_NONE);
+  if (shadow == MAP_FAILED) fail("simgpu: address space");
+  shadow_ = static_cast<std::uint8_t*>(shadow);
 }
 
 BackingStore::~BackingStore() {
@@ -47,31 +53,44 @@ BackingStore::~BackingStore() {
   munmap(backing_, kRegionBytes);
   munmap(states_, state_count_);
   close(file_);
+  if (shadow_ != nullptr) {
+    munmap(shadow_, kRegionBytes);
+    close(shadow_file_);
+  }
 }
 
 bool BackingStore::attach(std::uint64_t address, std::uint64_t bytes, std::uint64_t file_offset) noexcept {
-  return mmap(host(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
-              static_cast<off_t>(file_offset)) != MAP_FAILED;
+  const auto put = [&](void* at, int file) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                static_cast<off_t>(file_offset)) != MAP_FAILED;
+  };
+  return put(host(address), file_) && (shadow_ == nullptr || put(shadow(address), shadow_file_));
 }
 
 void BackingStore::detach(std::uint64_t address, std::uint64_t bytes) noexcept {
-  // Protecting is enough if the host cannot spare a mapping: the page states already refuse every access.
-  if (mmap(host(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-      MAP_FAILED) {
-    mprotect(host(address), bytes, PROT_NONE);
-  }
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  const auto close_off = [&](void* at) {
+    // Protecting is enough if the host cannot spare a mapping: the page states already refuse every access.
+    if (mmap(at, bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) mprotect(at, bytes, PROT_NONE);
+  };
+  close_off(host(address));
+  if (shadow_ != nullptr) close_off(shadow(address));
 }
 
 bool BackingStore::extend_file(std::uint64_t bytes) noexcept {
   if (bytes <= file_bytes_) return true;
   if (ftruncate(file_, static_cast<off_t>(bytes)) != 0) return false;
+  if (shadow_ != nullptr && ftruncate(shadow_file_, static_cast<off_t>(bytes)) != 0) return false;
   file_bytes_ = bytes;
   return true;
 }
 
 void BackingStore::discard(std::uint64_t file_offset, std::uint64_t bytes) noexcept {
-  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(file_offset),
-            static_cast<off_t>(bytes));
+  constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  fallocate(file_, kMode, static_cast<off_t>(file_offset), static_cast<off_t>(bytes));
+  if (shadow_ != nullptr) {
+    fallocate(shadow_file_, kMode, static_cast<off_t>(file_offset), static_cast<off_t>(bytes));
+  }
 }
 
 void BackingStore::set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept {

@@ -1,6 +1,7 @@
 // The host side of device memory: one memfd for the physical bytes, two parallel address regions (the
-// device's, never accessible, and the backing one where pages appear), and the state of every page. No
-// policy, no accounting.
+// device's, never accessible, and the backing one where pages appear), the state of every page and, if
+// wanted, a shadow: one byte of state for each byte, which moves with the physical bytes. No policy, no
+// accounting.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace refrain::simgpu {
 
 class BackingStore {
  public:
-  explicit BackingStore(std::uint64_t page_bytes);  // throws std::system_error
+  BackingStore(std::uint64_t page_bytes, bool shadowed);  // throws std::system_error
   ~BackingStore();
   BackingStore(const BackingStore&) = delete;
   BackingStore& operator=(const BackingStore&) = delete;
@@ -22,24 +23,30 @@ class BackingStore {
   bool attach(std::uint64_t address, std::uint64_t bytes, std::uint64_t file_offset) noexcept;
   void detach(std::uint64_t address, std::uint64_t bytes) noexcept;
   bool extend_file(std::uint64_t bytes) noexcept;
-  void discard(std::uint64_t file_offset,
-               std::uint64_t bytes) noexcept;  // contents become zeros, pages go back
+  // Contents and shadow become zeros, pages go back.
+  void discard(std::uint64_t file_offset, std::uint64_t bytes) noexcept;
 
   void set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept;
   // All pages of [address, address + bytes) have every bit of wanted.
   bool allows(std::uint64_t address, std::uint64_t bytes, std::uint8_t wanted) const noexcept;
   std::byte* host(std::uint64_t address) const noexcept { return backing_ + (address - device_); }
+  // The state of the byte at address; nullptr if there is no shadow. To be used where pages are attached.
+  std::uint8_t* shadow(std::uint64_t address) const noexcept {
+    return shadow_ == nullptr ? nullptr : shadow_ + (address - device_);
+  }
 
  private:
-  // Fits twice beside a sanitizer's shadow memory and is more than any device has.
+  // Fits three times beside a sanitizer's shadow memory and is more than any device has.
   static constexpr std::uint64_t kRegionBytes = 256ull << 30;
 
   int file_ = -1;
+  int shadow_file_ = -1;
   std::uint64_t file_bytes_ = 0;
   unsigned page_shift_;
   void* device_region_ = nullptr;
   std::uint64_t device_ = 0;  // where it begins
   std::byte* backing_ = nullptr;
+  std::uint8_t* shadow_ = nullptr;
   std::uint8_t* states_ = nullptr;
   std::uint64_t state_count_ = 0;
 };

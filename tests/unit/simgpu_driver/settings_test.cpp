@@ -17,7 +17,7 @@ TEST(Settings, ABadOneIsOneLineAndNoDevice) {
   EXPECT_EQ(std::uint64_t{3} << 29, settings().memory_bytes);
   testing::internal::CaptureStderr();
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuInit(0));
-  EXPECT_EQ("simgpu: SIMGPU_GRANULARITY=5000 is not a power of two of at least 4096 bytes\n",
+  EXPECT_EQ("simgpu: SIMGPU_GRANULARITY=5000B is not a power of two of at least 4096 bytes\n",
             testing::internal::GetCapturedStderr());
   int count = 0;
   EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));

@@ -39,8 +39,8 @@ TEST(control, lanes_meet_again_after_a_loop_with_a_break_inside) {
 
 TEST(control, lanes_that_exit_are_not_waited_for) {
   const auto got =
-      run("setp.lt.u32 %p1, %r1, 40; @!%p1 exit; setp.lt.u32 %p2, %r1, 10; @%p2 bra L; bar.sync 0;\n"
-          "L: @%p2 bar.sync 0; mov.u32 %r2, 5;",
+      run("setp.lt.u32 %p1, %r1, 40; @!%p1 exit; setp.lt.u32 %p2, %r1, 10; @%p2 bra L; barrier.sync 0;\n"
+          "L: @%p2 barrier.sync 0; mov.u32 %r2, 5;",
           64);
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(got[i], i < 40 ? 5u : 0xabcdu) << i;
 }

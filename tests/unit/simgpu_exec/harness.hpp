@@ -24,8 +24,13 @@ class TestDevice {
  public:
   TestDevice() : memory_({256u << 20, 4096}) {}
   explicit TestDevice(const std::string& ptx) : TestDevice() { load(ptx); }
+  // With a shadow and checks.
+  TestDevice(const std::string& ptx, const ExecutionSettings& settings)
+      : memory_({256u << 20, 4096, true}), settings_(settings) {
+    load(ptx);
+  }
 
-  void load(const std::string& ptx) { module_ = load_module(ptx, memory_); }
+  void load(const std::string& ptx) { module_ = load_module(ptx, memory_, settings_); }
   AddressSpace& memory() { return memory_; }
   const Module& module() const { return *module_; }
 
@@ -37,6 +42,7 @@ class TestDevice {
     if (!values.empty()) {
       std::memcpy(memory_.translate(address, values.size() * sizeof(T), Access::kReadWrite), values.data(),
                   values.size() * sizeof(T));
+      memory_.mark_written(address, values.size() * sizeof(T));
     }
     return address;
   }
@@ -81,6 +87,7 @@ class TestDevice {
 
  private:
   AddressSpace memory_;
+  ExecutionSettings settings_;
   std::unique_ptr<Module> module_;
 };
 

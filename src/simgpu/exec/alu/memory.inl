@@ -54,11 +54,71 @@ inline Span span_of(const std::uint64_t* address) {
 // Only where the gap between lanes is small is one check for all of them cheaper.
 constexpr std::uint64_t kMaxSharedCheckBytes = 1u << 16;
 
+// What an access does, for the states of the bytes.
+enum class Use { kRead, kWrite, kUpdate };
+
+// Nothing in the states is against the access. reads: they must have been written, too.
+inline bool permit(const std::uint8_t* states, std::uint64_t bytes, bool reads) {
+  const auto wanted = reads ? kWritten : std::uint8_t{0};
+  const auto mask = static_cast<std::uint8_t>(reads ? kOutside | kWritten : kOutside);
+  std::uint8_t differs = 0;
+  for (std::uint64_t i = 0; i < bytes; ++i) differs |= (states[i] ^ wanted) & mask;
+  return differs == 0;
+}
+
+// The states of what a lane accesses; nullptr where none are kept.
+inline std::uint8_t* states_of(const Warp& w, Memory memory, std::uint64_t address) {
+  Block& block = *w.block;
+  const std::uint64_t window = address & kWindowMask;
+  if (memory == Memory::kGlobal || (memory == Memory::kGeneric && window == 0)) {
+    return block.states + (address - block.states_begin);
+  }
+  const bool shared = memory == Memory::kShared || (memory == Memory::kGeneric && window == kSharedWindow);
+  return shared && !block.shared_states.empty() ? block.shared_states.data() + (address & ~kWindowMask)
+                                                : nullptr;
+}
+
+template <Use kUse>
+inline void track_lane(const Warp& w, const Op& op, std::uint32_t lane, std::uint64_t address,
+                       std::uint64_t bytes) {
+  std::uint8_t* states = states_of(w, op.memory, address);
+  if (states == nullptr) return;
+  if (!permit(states, bytes, kUse != Use::kWrite && w.block->check_reads)) {
+    if (permit(states, bytes, false)) {
+      note_uninitialised(w, lane, op.memory, address, bytes);
+      std::memset(states, kWritten, bytes);  // told once
+    } else {
+      note_out_of_bounds(w, lane, op.memory, address, bytes, kUse != Use::kRead);
+      return;
+    }
+  }
+  if (kUse != Use::kRead) std::memset(states, kWritten, bytes);
+}
+
+// Checks and updates the states of the bytes that the lanes access; their pages have been resolved.
+template <Use kUse>
+inline void track(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                  LaneMask mask, const Resolved& r) {
+  if (w.block->states == nullptr) return;
+  if (op.memory == Memory::kLaunchParam || op.memory == Memory::kLocal || op.memory == Memory::kFrameParam)
+    return;
+  // One check for all lanes where their bytes lie side by side.
+  if (r.contiguous && (op.memory != Memory::kGeneric || r.base != nullptr)) {
+    std::uint8_t* states = states_of(w, op.memory, address[0]);
+    if (states == nullptr) return;
+    if (permit(states, bytes * kLanes, kUse != Use::kWrite && w.block->check_reads)) {
+      if (kUse != Use::kRead) std::memset(states, kWritten, bytes * kLanes);
+      return;
+    }
+  }
+  for_lanes(mask, [&](std::uint32_t i) { track_lane<kUse>(w, op, i, address[i], bytes); });
+}
+
 inline void resolve_each_global(const Warp& w, const Op& op, const std::uint64_t* address,
                                 std::uint64_t bytes, LaneMask mask, Access access, Resolved& r) {
   r.base = nullptr;
   for_lanes(mask, [&](std::uint32_t i) {
-    r.each[i] = w.block->memory->translate(address[i], bytes, access);
+    r.each[i] = w.block->memory->translate_pages(address[i], bytes, access);
     if (r.each[i] == nullptr) raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
   });
 }
@@ -69,7 +129,7 @@ inline void resolve_global(const Warp& w, const Op& op, const std::uint64_t* add
   const Span span = r.contiguous ? Span{address[0], address[kLanes - 1]} : span_of(address);
   if (span.high - span.low < kMaxSharedCheckBytes) {
     r.origin = span.low;
-    r.base = w.block->memory->translate(span.low, span.high - span.low + bytes, access);
+    r.base = w.block->memory->translate_pages(span.low, span.high - span.low + bytes, access);
     if (r.base != nullptr) return;
   }
   r.contiguous = false;
@@ -171,6 +231,7 @@ void load(Warp& w, const Op& op, LaneMask mask) {
   const std::uint64_t bytes = sizeof(T) * op.width;
   Resolved r;
   resolve(w, op, address, bytes, mask, Access::kRead, r);
+  track<Use::kRead>(w, op, address, bytes, mask, r);
   if (is_device_memory(op.memory)) w.block->counts->global_read_bytes += moved_bytes(mask, bytes);
   const std::uint32_t* list = w.frame->code->lists.data() + op.list;
   if (op.width == 1 && r.contiguous) {
@@ -207,6 +268,7 @@ void store(Warp& w, const Op& op, LaneMask mask) {
   const std::uint64_t bytes = sizeof(T) * op.width;
   Resolved r;
   resolve(w, op, address, bytes, mask, Access::kReadWrite, r);
+  track<Use::kWrite>(w, op, address, bytes, mask, r);
   if (is_device_memory(op.memory)) w.block->counts->global_written_bytes += moved_bytes(mask, bytes);
   const std::uint32_t* list = w.frame->code->lists.data() + op.list;
   const auto poke = [](std::byte* p, Slot value) {
@@ -298,11 +360,31 @@ struct AtomAddF16x2 {
 };
 
 template <class T, class F>
+inline T update(std::byte* p, T b, T c, bool flush) {
+  const T old = peek<T>(p);
+  const T fresh = F::apply(old, b, c, flush);
+  std::memcpy(p, &fresh, sizeof fresh);
+  return old;
+}
+
+// The same where other threads do so too. p is aligned: that has been checked.
+template <class T, class F>
+inline T update_at_once(std::byte* p, T b, T c, bool flush) {
+  auto* at = reinterpret_cast<T*>(p);
+  T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(at, &old, F::apply(old, b, c, flush), true, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+
+template <class T, class F>
 void atomic(Warp& w, const Op& op, LaneMask mask) {
   alignas(64) std::uint64_t address[kLanes];
   addresses(w, op, mask, address);
   Resolved r;
   resolve(w, op, address, sizeof(T), mask, Access::kReadWrite, r);
+  track<Use::kUpdate>(w, op, address, sizeof(T), mask, r);
   if (is_device_memory(op.memory)) {
     w.block->counts->global_read_bytes += moved_bytes(mask, sizeof(T));
     w.block->counts->global_written_bytes += moved_bytes(mask, sizeof(T));
@@ -315,9 +397,8 @@ void atomic(Warp& w, const Op& op, LaneMask mask) {
     // Subnormals are flushed by additions in global memory only.
     const bool flush =
         op.memory == Memory::kGlobal || (op.memory == Memory::kGeneric && (address[i] & kWindowMask) == 0);
-    const T old = peek<T>(p);
-    const T fresh = F::apply(old, b[i], c[i], flush);
-    std::memcpy(p, &fresh, sizeof fresh);
+    const T old =
+        w.block->concurrent ? update_at_once<T, F>(p, b[i], c[i], flush) : update<T, F>(p, b[i], c[i], flush);
     if (d != nullptr) d[i] = old;
   });
 }

@@ -1,0 +1,195 @@
+// cuMemAlloc and cuMemFree: whole pages for the large, slabs for the small; and words about what is where.
+// It must never touch the bytes themselves.
+#include <fmt/format.h>
+
+#include "simgpu/memory/address_space_impl.hpp"
+
+namespace refrain::simgpu {
+
+MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out) {
+  auto address = addresses.take(bytes, settings.granularity_bytes);
+  if (!address && !held_back.empty()) {
+    give_back_held();
+    address = addresses.take(bytes, settings.granularity_bytes);
+  }
+  if (!address) return MemoryError::kOutOfMemory;
+  PhysicalHandle handle = 0;
+  MemoryError error = create(bytes, handle);
+  if (error == MemoryError::kNone) {
+    reservations.emplace(*address, bytes);
+    error = map(*address, bytes, handle);
+    const auto physical = handles.find(handle);
+    physical->second.released = true;  // lives as long as its mapping
+    if (error != MemoryError::kNone) {
+      reservations.erase(*address);
+      drop_if_unused(physical);
+    }
+  }
+  if (error != MemoryError::kNone) {
+    addresses.give_back(*address, bytes);
+    return error;
+  }
+  store.set_state(*address, bytes, static_cast<std::uint8_t>(Access::kReadWrite));
+  out = *address;
+  return MemoryError::kNone;
+}
+
+void AddressSpace::Impl::give_back_held() {
+  for (const auto& [address, bytes] : held_back) addresses.give_back(address, bytes);
+  held_back.clear();
+  held_back_bytes = 0;
+}
+
+void AddressSpace::Impl::free_pages(std::uint64_t address) {
+  const auto it = mappings.find(address);
+  const std::uint64_t bytes = it->second.bytes;
+  unmap_one(it);
+  reservations.erase(address);
+  if (!settings.shadow) {
+    addresses.give_back(address, bytes);
+    return;
+  }
+  held_back.emplace_back(address, bytes);
+  held_back_bytes += bytes;
+  while (held_back_bytes > kHeldBackBytes) {
+    const auto [oldest, size] = held_back.front();
+    held_back.pop_front();
+    held_back_bytes -= size;
+    addresses.give_back(oldest, size);
+  }
+}
+
+void AddressSpace::Impl::remember(Gone what) {
+  gone.push_back(what);
+  if (gone.size() > kRememberedGone) gone.pop_front();
+}
+
+bool AddressSpace::Impl::take_in_slabs(std::uint64_t bytes, std::uint64_t& out) {
+  for (auto& [base, slab] : slabs) {
+    if (const auto address = slab.ranges.take(bytes, kAllocationAlignment)) {
+      ++slab.live;
+      out = *address;
+      return true;
+    }
+  }
+  return false;
+}
+
+MemoryError AddressSpace::Impl::allocate_in_slab(std::uint64_t bytes, std::uint64_t& out) {
+  if (take_in_slabs(bytes, out)) return MemoryError::kNone;
+  for (auto& [base, slab] : slabs) {
+    for (const auto& [address, size] : slab.held_back) slab.ranges.give_back(address, size);
+    slab.held_back.clear();
+  }
+  if (take_in_slabs(bytes, out)) return MemoryError::kNone;
+  std::uint64_t base = 0;
+  const MemoryError error = allocate_pages(settings.granularity_bytes, base);
+  if (error != MemoryError::kNone) return error;
+  slabs.emplace(base, Slab(base, base + settings.granularity_bytes));
+  set_states(base, settings.granularity_bytes, kOutside);
+  take_in_slabs(bytes, out);
+  return MemoryError::kNone;
+}
+
+void AddressSpace::Impl::free_in_slab(std::uint64_t address, std::uint64_t bytes) {
+  const auto it = std::prev(slabs.upper_bound(address));
+  Slab& slab = it->second;
+  if (settings.shadow) {
+    slab.held_back.emplace_back(address, bytes);
+  } else {
+    slab.ranges.give_back(address, bytes);
+  }
+  if (--slab.live != 0) return;
+  const std::uint64_t base = it->first;
+  slabs.erase(it);
+  free_pages(base);
+}
+
+MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out) {
+  const std::lock_guard lock(impl_->mutex);
+  if (bytes == 0) return MemoryError::kInvalidValue;
+  if (bytes > impl_->settings.physical_bytes) return MemoryError::kOutOfMemory;
+  const bool in_slab = round_up(bytes, kAllocationAlignment) < impl_->settings.granularity_bytes;
+  const MemoryError error =
+      in_slab ? impl_->allocate_in_slab(round_up(bytes, kAllocationAlignment), out)
+              : impl_->allocate_pages(round_up(bytes, impl_->settings.granularity_bytes), out);
+  if (error != MemoryError::kNone) return error;
+  impl_->allocations.emplace(out, Allocation{bytes, in_slab, impl_->next_number++});
+  const std::uint64_t taken =
+      round_up(bytes, in_slab ? kAllocationAlignment : impl_->settings.granularity_bytes);
+  if (in_slab) impl_->set_states(out, bytes, 0);
+  impl_->set_states(out + bytes, taken - bytes, kOutside);
+  return MemoryError::kNone;
+}
+
+MemoryError AddressSpace::free(DeviceAddress address) {
+  const std::lock_guard running(impl_->execution);
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->allocations.find(address);
+  if (it == impl_->allocations.end()) return MemoryError::kInvalidValue;
+  const Allocation allocation = it->second;
+  impl_->allocations.erase(it);
+  impl_->remember({address, allocation.bytes, "freed", allocation.number});
+  if (allocation.in_slab) {
+    impl_->set_states(address, allocation.bytes, kOutside);
+    impl_->free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
+  } else {
+    impl_->free_pages(address);
+  }
+  return MemoryError::kNone;
+}
+
+std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address) const {
+  const std::lock_guard lock(impl_->mutex);
+  if (auto it = impl_->allocations.upper_bound(address); it != impl_->allocations.begin()) {
+    --it;
+    if (address - it->first < it->second.bytes) return Range{it->first, it->second.bytes};
+  }
+  auto it = impl_->mappings.upper_bound(address);
+  if (it == impl_->mappings.begin()) return std::nullopt;
+  --it;
+  // Pages that back allocations are not ranges of their own.
+  if (address - it->first >= it->second.bytes || impl_->slabs.contains(it->first) ||
+      impl_->allocations.contains(it->first)) {
+    return std::nullopt;
+  }
+  return Range{it->first, it->second.bytes};
+}
+
+std::string AddressSpace::describe(DeviceAddress address) const {
+  if (!owns(address)) return "not an address of the device";
+  const std::lock_guard lock(impl_->mutex);
+  const auto& allocations = impl_->allocations;
+  auto allocation = allocations.upper_bound(address);
+  allocation = allocation == allocations.begin() ? allocations.end() : std::prev(allocation);
+  const auto named = [](const char* where, std::uint64_t offset, const auto& entry) {
+    return fmt::format("{}{} allocation {} ({} bytes at 0x{:x})", offset, where, entry.second.number,
+                       entry.second.bytes, entry.first);
+  };
+  if (allocation != allocations.end() && address - allocation->first < allocation->second.bytes) {
+    return "byte " + named(" of", address - allocation->first, *allocation);
+  }
+  auto mapping = impl_->mappings.upper_bound(address);
+  if (mapping != impl_->mappings.begin()) {
+    --mapping;
+    const bool backs = impl_->slabs.contains(mapping->first) || allocations.contains(mapping->first);
+    if (!backs && address - mapping->first < mapping->second.bytes) {
+      return fmt::format("byte {} of the {} bytes mapped at 0x{:x}", address - mapping->first,
+                         mapping->second.bytes, mapping->first);
+    }
+  }
+  for (auto it = impl_->gone.rbegin(); it != impl_->gone.rend(); ++it) {
+    if (address - it->base >= it->bytes) continue;
+    const std::string what = it->number == 0 ? "memory" : fmt::format("allocation {}", it->number);
+    return fmt::format("byte {} of {} ({} bytes at 0x{:x}), which was {}", address - it->base, what,
+                       it->bytes, it->base, it->how);
+  }
+  constexpr std::uint64_t kNear = 1u << 20;
+  if (allocation != allocations.end() && address - allocation->first - allocation->second.bytes < kNear) {
+    return named(" bytes past the end of", address - allocation->first - allocation->second.bytes,
+                 *allocation);
+  }
+  return "nothing is mapped there";
+}
+
+}  // namespace refrain::simgpu

@@ -12,7 +12,7 @@ int main(int count, char** arguments) {
   const int n = count > 1 ? std::atoi(arguments[1]) : 10000;
   cudaDeviceProp properties;
   RUN(cudaGetDeviceProperties(&properties, 0));
-  EXPECT(properties.major == 7 && properties.minor == 5 && properties.warpSize == 32);
+  EXPECT(properties.major == 8 && properties.minor == 0 && properties.warpSize == 32);
   EXPECT(properties.maxThreadsDim[2] == 64 && properties.totalGlobalMem > 0);
   int version = 0;
   RUN(cudaRuntimeGetVersion(&version));

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/settings.hpp"
 
@@ -13,14 +14,13 @@ constexpr int kDriverVersion = 13000;
 constexpr char kBusId[] = "0000:01:00.0";
 
 int attribute_value(CUdevice_attribute attribute) {
+  const Profile& device = profile();
   switch (attribute) {
 #define DEVICE_ATTRIBUTE(name, value) \
   case CU_DEVICE_ATTRIBUTE_##name:    \
-    return value;
+    return static_cast<int>(value);
 #include "simgpu/driver/attributes.def"
 #undef DEVICE_ATTRIBUTE
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return static_cast<int>(settings().sm / 10);
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return static_cast<int>(settings().sm % 10);
     default: return 0;
   }
 }

@@ -84,9 +84,8 @@ void run_copy(Device& device, const Copy& copy, Item& item) {
   });
   ++device.statistics.copies;
   const bool inside = copy.source.on_device && copy.destination.on_device;
-  const double rate = inside ? kProfile.memory_bytes_per_ns / 2 : kProfile.host_copy_bytes_per_ns;
-  item.end_ns += (item.in_graph ? kProfile.graph_node_ns : kProfile.launch_ns) +
-                 static_cast<std::uint64_t>(static_cast<double>(bytes) / rate);
+  const double rate = inside ? profile().memory_bytes_per_ns / 2 : profile().copy_bytes_per_ns;
+  item.end_ns += transfer_ns(bytes, rate, item.in_graph);
 }
 
 void run_fill(Device& device, const Fill& fill, Item& item) {
@@ -105,9 +104,7 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
     }
   }
   ++device.statistics.memsets;
-  item.end_ns +=
-      (item.in_graph ? kProfile.graph_node_ns : kProfile.launch_ns) +
-      static_cast<std::uint64_t>(static_cast<double>(row_bytes * fill.height) / kProfile.memory_bytes_per_ns);
+  item.end_ns += transfer_ns(row_bytes * fill.height, profile().memory_bytes_per_ns, item.in_graph);
 }
 
 void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
@@ -115,7 +112,8 @@ void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   const auto fault = launch.function->kernel->run(launch.shape, launch.params, item.start_ns, counts);
   ++device.statistics.kernels;
   device.statistics.thread_instructions += counts.thread_instructions;
-  item.end_ns += kernel_ns(counts, item.in_graph);
+  const Dim3& grid = launch.shape.grid;
+  item.end_ns += kernel_ns(counts, std::uint64_t{grid.x} * grid.y * grid.z, item.in_graph);
   if (fault) throw FaultError{code_of(fault->kind), fault->message};
 }
 

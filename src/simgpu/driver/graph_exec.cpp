@@ -10,7 +10,7 @@ void launch_graph(Session& session, GraphExec& exec, const StreamRef& stream) {
   Device& device = session.device;
   const ItemRef entry = ordered_item(session, *stream, Nothing{});
   entry->wait_for(exec.last);
-  entry->stall_ns += kProfile.launch_ns;
+  entry->stall_ns += profile().launch_ns;
   device.queue.enlist(entry);
   const ItemRef exit = std::make_shared<Item>();
   exit->context = stream->context;

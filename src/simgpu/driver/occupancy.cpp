@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-constexpr std::uint64_t kThreads = 1024, kBlocks = 16, kRegisters = 65536, kSharedBytes = 65536;
+constexpr std::uint64_t kRegisters = 65536;
 constexpr std::uint64_t kWarp = 32, kRegisterUnit = 8, kSharedUnit = 256;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
@@ -21,8 +22,10 @@ std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std
   const std::uint64_t registers =
       threads * round_up(std::max<std::uint64_t>(1, function.kernel->register_count()), kRegisterUnit);
   const std::uint64_t shared = round_up(function.kernel->static_shared_bytes() + dynamic_bytes, kSharedUnit);
-  std::uint64_t fit = std::min({kBlocks, kThreads / threads, kRegisters / registers});
-  if (shared > 0) fit = std::min(fit, kSharedBytes / shared);
+  const Profile& device = profile();
+  std::uint64_t fit =
+      std::min({std::uint64_t{device.blocks}, device.threads / threads, kRegisters / registers});
+  if (shared > 0) fit = std::min(fit, device.shared_bytes / shared);
   return fit;
 }
 
@@ -79,7 +82,8 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
   return api(Need::kContext, [&](Session& session) {
     require(bytes != nullptr && blocks > 0 && block > 0);
     const auto function = session.device.functions.need(handle);
-    const std::uint64_t share = kSharedBytes / static_cast<std::uint64_t>(blocks) / kSharedUnit * kSharedUnit;
+    const std::uint64_t share =
+        profile().shared_bytes / static_cast<std::uint64_t>(blocks) / kSharedUnit * kSharedUnit;
     const std::uint64_t used = function->kernel->static_shared_bytes();
     *bytes = share > used ? share - used : 0;
   });

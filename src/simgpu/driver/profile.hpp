@@ -2,45 +2,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "simgpu/exec/module.hpp"
 
 namespace refrain::simgpu::driver {
 
 struct Profile {
-  std::uint64_t launch_ns;
-  std::uint64_t graph_node_ns;
-  double thread_instructions_per_ns;
-  double memory_bytes_per_ns;
-  double host_copy_bytes_per_ns;
-  std::uint64_t create_ns, map_ns, set_access_ns, unmap_ns, release_ns;
+  std::string_view name;
+#define SIMGPU_PROFILE_NAME(index, name, like)
+#define SIMGPU_PROFILE(type, member, unit, a100, h200, small) type member;
+#include "simgpu/driver/profiles.def"
+#undef SIMGPU_PROFILE
+#undef SIMGPU_PROFILE_NAME
 };
 
-// Like an A100 40 GB. Sources: its data sheet for 108 multiprocessors x 64 lanes x 1.41 GHz = 9746 thread
-// instructions a nanosecond, 1555 GB/s of memory and 25 GB/s over PCIe 4 x16; published measurements for
-// launches (order of 2-5 us), for nodes inside a graph (about 1 us on the device) and for the virtual memory
-// calls. cuMemAlloc and cuMemFree cost nothing: that never flatters whoever replaces them by something else.
-inline constexpr Profile kProfile = {
-    .launch_ns = 3000,
-    .graph_node_ns = 1000,
-    .thread_instructions_per_ns = 9746.0,
-    .memory_bytes_per_ns = 1555.0,
-    .host_copy_bytes_per_ns = 25.0,
-    .create_ns = 29000,
-    .map_ns = 2000,
-    .set_access_ns = 36000,
-    .unmap_ns = 26000,
-    .release_ns = 23000,
-};
+const Profile* find_profile(std::string_view name) noexcept;
+std::string profile_names();  // "a100, h200, small"
 
-// A kernel takes its launch and the longer of its instructions and its memory traffic.
-inline std::uint64_t kernel_ns(const ExecutionCounts& counts, bool in_graph) {
-  const double compute =
-      static_cast<double>(counts.thread_instructions) / kProfile.thread_instructions_per_ns;
-  const double traffic = static_cast<double>(counts.global_read_bytes + counts.global_written_bytes) /
-                         kProfile.memory_bytes_per_ns;
-  return (in_graph ? kProfile.graph_node_ns : kProfile.launch_ns) +
-         static_cast<std::uint64_t>(compute > traffic ? compute : traffic);
-}
+// The one that the settings name.
+const Profile& profile() noexcept;
+
+// A kernel takes its launch and the longer of its instructions and its memory traffic. Instructions take what
+// the busiest unit takes, or the schedulers, on as many multiprocessors as there are blocks for.
+std::uint64_t kernel_ns(const ExecutionCounts& counts, std::uint64_t blocks, bool in_graph) noexcept;
+// Moving so many bytes at so many bytes a nanosecond, launch included.
+std::uint64_t transfer_ns(std::uint64_t bytes, double bytes_per_ns, bool in_graph) noexcept;
 
 }  // namespace refrain::simgpu::driver

@@ -12,6 +12,7 @@
 
 #include "refrain/bytes.hpp"
 #include "simgpu/driver/error.hpp"
+#include "simgpu/driver/profile.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
@@ -40,7 +41,14 @@ Wrong read_Granularity(std::string_view text, std::uint64_t& out) {
   return kRight;
 }
 
+Wrong read_Device(std::string_view text, const Profile*& out) {
+  out = find_profile(text);
+  if (out == nullptr) return fmt::format("is not one of {}", profile_names());
+  return kRight;
+}
+
 Wrong read_Capability(std::string_view text, std::uint32_t& out) {
+  if (text == "profile") return kRight;
   const auto sm = parse_number(text);
   if (!sm || *sm < 50 || *sm > 121) return "is not a compute capability such as 75 or 90";
   out = static_cast<std::uint32_t>(*sm);
@@ -123,6 +131,7 @@ Settings read_settings() {
 #define SIMGPU_SETTING(type, member, variable, text, help) read(variable, text, read_##type, out.member);
 #include "simgpu/driver/settings.def"
 #undef SIMGPU_SETTING
+  if (out.sm == 0 && out.profile != nullptr) out.sm = out.profile->capability;
   return out;
 }
 

@@ -8,6 +8,8 @@
 
 namespace refrain::simgpu::driver {
 
+struct Profile;
+
 struct Schedule {
   enum Kind { kEager, kLazy, kRandom } kind = kEager;
   std::uint64_t seed = 0;
@@ -24,6 +26,7 @@ struct Checks {
 namespace setting_types {
 using Size = std::uint64_t;
 using Granularity = std::uint64_t;
+using Device = const Profile*;
 using Capability = std::uint32_t;
 using Schedule = driver::Schedule;
 using Checks = driver::Checks;

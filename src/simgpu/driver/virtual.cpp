@@ -93,7 +93,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, const CUme
     PhysicalHandle handle = 0;
     check(session.device.memory.create(bytes, handle));
     session.device.physical.emplace(handle, PhysicalMemory{bytes, 1, 0, *properties});
-    session.device.stall_ns += kProfile.create_ns;
+    session.device.stall_ns += profile().create_ns;
     *out = handle;
   });
 }
@@ -104,7 +104,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     const auto found = physical.find(handle);
     require(found != physical.end() && found->second.handles > 0);
     --found->second.handles;
-    session.device.stall_ns += kProfile.release_ns;
+    session.device.stall_ns += profile().release_ns;
     drop_if_unused(session.device, found);
   });
 }
@@ -121,7 +121,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     check(device.memory.map(address, bytes, offset, handle));
     device.mappings[address] = {bytes, handle, CU_MEM_ACCESS_FLAGS_PROT_NONE};
     ++found->second.mappings;
-    device.stall_ns += kProfile.map_ns;
+    device.stall_ns += profile().map_ns;
   });
 }
 
@@ -135,7 +135,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
       --physical->second.mappings;
       drop_if_unused(device, physical);
       device.mappings.erase(entry);
-      device.stall_ns += kProfile.unmap_ns;
+      device.stall_ns += profile().unmap_ns;
     });
   });
 }
@@ -154,7 +154,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
       for_whole_mappings(session.device, address, bytes,
                          [&](auto entry) { entry->second.access = wanted.flags; });
       check(session.device.memory.set_access(address, bytes, access));
-      session.device.stall_ns += kProfile.set_access_ns;
+      session.device.stall_ns += profile().set_access_ns;
     }
   });
 }

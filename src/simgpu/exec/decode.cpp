@@ -60,6 +60,47 @@ std::int64_t testp_classes(const ptx::Instruction& in) {
   return kSubnormal;
 }
 
+// Which unit executes an instruction; roughly, as PTX is not what a device executes.
+Cost cost_of(const ptx::Instruction& in) {
+  switch (ptx::class_of(in.opcode)) {
+    case ptx::OpcodeClass::kLoad:
+    case ptx::OpcodeClass::kStore:
+    case ptx::OpcodeClass::kAtomic:
+    case ptx::OpcodeClass::kReduction:
+    case ptx::OpcodeClass::kAsyncCopy:
+    case ptx::OpcodeClass::kTexture: return Cost::kMemory;
+    case ptx::OpcodeClass::kMatrix: return Cost::kTensor;
+    case ptx::OpcodeClass::kWarp:
+    case ptx::OpcodeClass::kBarrier:
+    case ptx::OpcodeClass::kFence:
+    case ptx::OpcodeClass::kControl:
+    case ptx::OpcodeClass::kCall:
+    case ptx::OpcodeClass::kHint:
+    case ptx::OpcodeClass::kUnknown: return Cost::kControl;
+    case ptx::OpcodeClass::kConvert: return Cost::kSpecial;
+    default: break;
+  }
+  switch (in.opcode) {
+    case Opcode::kRcp:
+    case Opcode::kSqrt:
+    case Opcode::kRsqrt:
+    case Opcode::kSin:
+    case Opcode::kCos:
+    case Opcode::kLg2:
+    case Opcode::kEx2:
+    case Opcode::kTanh:
+    case Opcode::kDiv:
+    case Opcode::kRem:
+    case Opcode::kPopc:
+    case Opcode::kClz:
+    case Opcode::kBrev:
+    case Opcode::kBfind: return Cost::kSpecial;
+    default: break;
+  }
+  if (in.type() == Type::kF64) return Cost::kFloat64;
+  return ptx::kind_of(in.type()) == ptx::TypeKind::kFloat ? Cost::kFloat32 : Cost::kInteger;
+}
+
 // Opcodes that may be left out: they order or hint what is in order anyway.
 bool has_no_effect(Opcode opcode) {
   return opcode == Opcode::kMembar || opcode == Opcode::kFence || opcode == Opcode::kPrefetch ||
@@ -113,6 +154,7 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
   note_order(in);
   Op op;
   op.line = in.line;
+  op.cost = cost_of(in);
   if (in.guard != ptx::Instruction::kNoGuard) {
     op.guard = register_slot(in.guard);
     op.guard_negated = in.guard_negated;

@@ -26,7 +26,10 @@ constexpr std::uint64_t kResidentThreads = 132 * 2048;
 constexpr std::uint64_t kWorthwhileThreads = 2048;
 
 void add(ExecutionCounts& to, const ExecutionCounts& from) {
-  to.thread_instructions += from.thread_instructions;
+  for (std::size_t i = 0; i < to.by_cost.size(); ++i) {
+    to.by_cost[i] += from.by_cost[i];
+    to.thread_instructions += from.by_cost[i];
+  }
   to.warp_instructions += from.warp_instructions;
   to.global_read_bytes += from.global_read_bytes;
   to.global_written_bytes += from.global_written_bytes;

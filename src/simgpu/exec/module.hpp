@@ -1,6 +1,7 @@
 // PTX modules made ready to run, and the execution of one kernel launch. No streams, no CUDA API.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,12 +26,24 @@ struct LaunchShape {
   std::uint32_t dynamic_shared_bytes = 0;
 };
 
+// Which unit of a multiprocessor executes an instruction.
+enum class Cost : std::uint8_t {
+#define SIMGPU_COST(id, member) id,
+#include "simgpu/exec/costs.def"
+#undef SIMGPU_COST
+  kCount,
+};
+
 // What a launch did, for statistics and virtual time.
 struct ExecutionCounts {
   std::uint64_t thread_instructions = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(Cost::kCount)> by_cost{};  // thread instructions again
   std::uint64_t warp_instructions = 0;
   std::uint64_t global_read_bytes = 0;
   std::uint64_t global_written_bytes = 0;
+
+  std::uint64_t& of(Cost cost) noexcept { return by_cost[static_cast<std::size_t>(cost)]; }
+  std::uint64_t of(Cost cost) const noexcept { return by_cost[static_cast<std::size_t>(cost)]; }
 };
 
 enum class FaultKind {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ptx/ast.hpp"
+#include "simgpu/exec/module.hpp"
 
 namespace refrain::simgpu {
 
@@ -63,6 +64,7 @@ struct Op {
   std::uint32_t list = 0;    // first of `width` register offsets in Code::lists
   std::int64_t imm = 0;      // displacement, or what the handler says
   OpKind kind = OpKind::kPlain;
+  Cost cost = Cost::kControl;
   bool guard_negated = false;
   bool a_is_64 = false;  // width of an address register
   Memory memory = Memory::kGlobal;

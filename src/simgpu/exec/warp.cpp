@@ -147,7 +147,7 @@ void WarpRunner::run_group() {
     const Op& op = ops_[pc_];
     warp_.op = &op;
     ++counts.warp_instructions;
-    counts.thread_instructions += lanes;
+    counts.of(op.cost) += lanes;
     LaneMask mask = mask_;
     if (op.guard != kNoSlot)
       mask &= op.guard_negated ? ~warp_.predicate(op.guard) : warp_.predicate(op.guard);

@@ -113,6 +113,9 @@ enum class OperandKind : std::uint8_t {
   kPair,            // d|p: elements
   kArguments,       // (elements) of a call
   kLabel,           // index: the instruction it stands before (may be the number of instructions)
+  kPrototype,       // index: Function::prototypes
+  kBranchTargets,   // index: Function::branch_targets
+  kCallTargets,     // index: Function::call_targets
   kDiscard,         // _
 };
 enum class AddressBase : std::uint8_t { kNone, kRegister, kVariable, kModuleVariable };
@@ -128,6 +131,7 @@ struct Operand {
 
 struct Instruction {
   static constexpr std::uint32_t kNoGuard = 0xffffffff;
+  static constexpr std::uint32_t kNoLocation = 0xffffffff;
 
   Opcode opcode = Opcode::kUnknown;
   std::uint8_t type_count = 0;
@@ -139,9 +143,12 @@ struct Instruction {
   std::uint32_t guard = kNoGuard;  // a predicate register
   std::uint32_t line = 0;
   std::uint32_t column = 0;
+  std::uint32_t location = kNoLocation;  // index: Module::locations; the .loc that it follows
   Modifiers modifiers;
   std::string_view text;          // opcode with all modifiers, inside Module::text
-  std::vector<Operand> operands;  // call: (returned), function or register, (arguments); empty lists included
+  // call: (returned), function or register, (arguments), then a prototype or call targets if named; empty
+  // lists included
+  std::vector<Operand> operands;
 
   bool has(Modifier modifier) const noexcept { return modifiers[static_cast<std::size_t>(modifier)]; }
   Type type() const noexcept { return types[0]; }
@@ -162,6 +169,21 @@ struct Relocation {
   std::int64_t addend;
 };
 
+// How a symbol is seen by other modules.
+struct Linkage {
+  bool is_extern = false;
+  bool is_visible = false;
+  bool is_weak = false;
+  bool is_common = false;
+};
+
+// .attribute(…) of a variable or function.
+struct Attributes {
+  bool is_managed = false;
+  bool is_unified = false;
+  std::uint64_t unified_id[2] = {};
+};
+
 struct Variable {
   std::string name;
   Space space = Space::kGeneric;
@@ -171,6 +193,8 @@ struct Variable {
   std::uint64_t offset_bytes = 0;  // parameters: place in the parameter block
   bool is_extern = false;
   bool is_array = false;
+  Linkage linkage;
+  Attributes attributes;
   std::uint32_t line = 0;
   std::vector<std::byte> initial;  // empty: zeros
   std::vector<Relocation> relocations;
@@ -181,7 +205,25 @@ struct Label {
   std::uint32_t instruction;
 };
 
+// name: .callprototype (returned) _ (parameters);
+struct Prototype {
+  std::string_view name;
+  std::uint32_t return_count = 0;
+  std::uint64_t param_bytes = 0;
+  bool does_not_return = false;
+  std::vector<Variable> variables;  // returned, then parameters
+};
+
+// name: .branchtargets labels; the indices are instructions. name: .calltargets functions; the indices are
+// functions.
+struct TargetList {
+  std::string_view name;
+  std::vector<std::uint32_t> targets;
+};
+
 struct Function {
+  static constexpr std::uint32_t kNoAlias = 0xffffffff;
+
   std::string name;
   bool is_entry = false;
   bool is_defined = false;  // has a body
@@ -190,15 +232,41 @@ struct Function {
   std::uint32_t param_count = 0;    // the next param_count ones
   std::uint64_t param_bytes = 0;    // parameter block of an entry
   std::uint32_t max_threads = 0;    // .maxntid product, 0: not said
+  std::uint32_t cluster_size = 0;   // .reqnctapercluster product, 0: not said
+  std::uint32_t alias_of = kNoAlias;  // .alias: the function that this name stands for; operands name that one
+  bool does_not_return = false;
+  Linkage linkage;
+  Attributes attributes;
   std::vector<Variable> variables;  // returned, parameters, then what the body declares, in order
   std::vector<Register> registers;
   std::vector<Instruction> body;
   std::vector<Label> labels;
+  std::vector<Prototype> prototypes;
+  std::vector<TargetList> branch_targets;
+  std::vector<TargetList> call_targets;
 
   const Variable& param(std::uint32_t i) const { return variables[return_count + i]; }
 };
 
 std::string name_of(const Register& reg);
+
+// .file: what the index in a .loc stands for.
+struct SourceFile {
+  std::uint32_t number;
+  std::string name;
+};
+
+// .loc: where the instructions that follow come from.
+struct SourceLocation {
+  static constexpr std::uint32_t kNotInlined = 0xffffffff;
+
+  std::uint32_t file = 0;  // SourceFile::number
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t inlined_at = kNotInlined;  // index: Module::locations, where the inlined function was called
+
+  bool operator==(const SourceLocation&) const = default;
+};
 
 struct Module {
   std::shared_ptr<const std::string> text;  // what string_views point into
@@ -208,9 +276,12 @@ struct Module {
   std::uint32_t address_bits = 64;
   std::vector<Variable> variables;
   std::vector<Function> functions;  // a declaration and its definition are one
+  std::vector<SourceFile> files;
+  std::vector<SourceLocation> locations;
 
   const Function* find_function(std::string_view name) const noexcept;
   const Variable* find_variable(std::string_view name) const noexcept;
+  const SourceFile* find_file(std::uint32_t number) const noexcept;
 };
 
 // Throws Error. Unknown opcodes are kept as Opcode::kUnknown; unknown syntax is an error.

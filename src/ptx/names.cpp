@@ -117,8 +117,10 @@ std::optional<Type> find_type(std::string_view text) {
 
 std::optional<Space> find_space(std::string_view text) {
   static const auto index = index_of<Space>(kSpaces, 1, [](std::string_view space) { return space; });
-  // shared::cta is what plain shared means.
-  return look_up(index, text == "shared::cta" ? "shared" : text);
+  // What comes after the colons is what the plain space means, or what the operand says anyway.
+  if (text == "shared::cta") text = "shared";
+  if (text == "param::entry" || text == "param::func") text = "param";
+  return look_up(index, text);
 }
 
 std::optional<Modifier> find_modifier(std::string_view text) {
@@ -143,6 +145,13 @@ std::optional<SpecialRegister> find_special(std::string_view name, std::string_v
 const Function* Module::find_function(std::string_view name) const noexcept {
   for (const Function& function : functions) {
     if (function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+const SourceFile* Module::find_file(std::uint32_t number) const noexcept {
+  for (const SourceFile& file : files) {
+    if (file.number == number) return &file;
   }
   return nullptr;
 }

@@ -70,6 +70,7 @@ std::int64_t Parser::signed_integer(const char* what) {
 Module Parser::run() {
   while (token_.kind != TokenKind::kEnd) module_item();
   if (module_.version_major == 0) fail("PTX text has no .version directive");
+  if (has_aliases_) resolve_aliases();
   return std::move(module_);
 }
 

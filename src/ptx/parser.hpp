@@ -19,6 +19,11 @@ class Parser {
     std::uint32_t first;
     std::uint32_t count;
   };
+  // A name in front of .callprototype, .branchtargets or .calltargets.
+  struct NamedList {
+    OperandKind kind;
+    std::uint32_t index;
+  };
   // Names that a { } block declares. Labels are resolved when the function is complete.
   struct Scope {
     std::uint32_t parent;
@@ -26,15 +31,17 @@ class Parser {
     std::unordered_map<std::string_view, RegisterRange> ranges;
     std::unordered_map<std::string_view, std::uint32_t> variables;
     std::unordered_map<std::string_view, std::uint32_t> labels;
+    std::unordered_map<std::string_view, NamedList> lists;
   };
   struct LabelUse {
     std::string_view name;
     std::uint32_t scope;
-    std::uint32_t instruction;
-    std::uint32_t operand;
+    std::uint32_t instruction;  // of an operand; or kInList
+    std::uint32_t operand;      // or, in a list of branch targets: which list
     std::uint32_t line;
     std::uint32_t column;
   };
+  static constexpr std::uint32_t kInList = 0xffffffff;
   struct Declared {
     Variable variable;
     std::string_view name;
@@ -57,10 +64,15 @@ class Parser {
   void header_directive(std::string_view word);
   void skip_statement();
   void skip_braces();
-  void function(bool is_entry);
+  void file_directive();
+  void alias_directive();
+  void resolve_aliases();
+  Linkage linkage_words();
+  bool attribute_words(Attributes& attributes);
+  void function(bool is_entry, const Linkage& linkage);
   void parameter_list(Function& function);
   void function_directives(Function& function);
-  void module_variables(Space space, bool is_extern);
+  void module_variables(Space space, const Linkage& linkage);
   std::optional<Space> state_space();
   Declared declaration(Space space);
   void dimensions(Variable& variable);
@@ -74,6 +86,14 @@ class Parser {
   void body();
   void statement(std::uint32_t depth);
   void body_directive();
+  void location_directive();
+  std::uint32_t add_location(const SourceLocation& location);
+  SourceLocation location_numbers();
+  void list_directive(const Token& name);
+  void prototype(const Token& name);
+  void branch_targets(const Token& name);
+  void call_targets(const Token& name);
+  void add_list(const Token& name, OperandKind kind, std::size_t index);
   void register_declaration();
   void body_variables(Space space);
   void label_or_instruction();
@@ -92,7 +112,9 @@ class Parser {
   std::optional<std::uint32_t> find_register(std::string_view name) const;
   std::optional<std::uint32_t> find_variable(std::string_view name) const;
   bool resolve(std::string_view name, Operand& operand) const;
+  void note_label_use(const Token& at, std::uint32_t instruction, std::uint32_t operand);
   void resolve_labels();
+  bool resolve_label(const LabelUse& use, const Scope& scope);
 
   std::shared_ptr<const std::string> text_;
   Lexer lexer_;
@@ -105,6 +127,8 @@ class Parser {
   std::vector<Scope> scopes_;
   std::uint32_t scope_ = 0;
   std::vector<LabelUse> label_uses_;
+  std::uint32_t location_ = Instruction::kNoLocation;
+  bool has_aliases_ = false;
 };
 
 }  // namespace refrain::ptx

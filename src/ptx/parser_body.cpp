@@ -26,7 +26,8 @@ void Parser::statement(std::uint32_t depth) {
   if (accept('{')) {
     if (depth >= kMaxBlockDepth) fail("blocks are nested too deeply");
     const std::uint32_t outer = scope_;
-    scopes_.push_back(Scope{.parent = outer, .registers = {}, .ranges = {}, .variables = {}, .labels = {}});
+    scopes_.push_back({});
+    scopes_.back().parent = outer;
     scope_ = static_cast<std::uint32_t>(scopes_.size() - 1);
     while (!accept('}')) statement(depth + 1);
     scope_ = outer;
@@ -39,11 +40,8 @@ void Parser::statement(std::uint32_t depth) {
 void Parser::body_directive() {
   if (accept_dot("reg")) return register_declaration();
   if (accept_dot("pragma")) return skip_statement();
-  if (token_.is_dot("loc") || token_.is_dot("file")) {
-    const std::uint32_t line = token_.line;
-    while (token_.kind != TokenKind::kEnd && token_.line == line) advance();
-    return;
-  }
+  if (accept_dot("loc")) return location_directive();
+  if (accept_dot("file")) return file_directive();
   if (const auto space = state_space()) return body_variables(*space);
   fail(fmt::format("unsupported directive {} in a function", shown()));
 }
@@ -111,14 +109,14 @@ void Parser::label_or_instruction() {
   const Token word = token_;
   expect_word("an instruction");
   if (parsed.guard == Instruction::kNoGuard && accept(':')) {
+    if (token_.is_dot("branchtargets") || token_.is_dot("callprototype") || token_.is_dot("calltargets")) {
+      return list_directive(word);
+    }
     const auto target = static_cast<std::uint32_t>(function_->body.size());
     if (!scopes_[scope_].labels.emplace(word.text, target).second) {
       fail_at(word, fmt::format("label '{}' is defined twice", word.text));
     }
     function_->labels.push_back({word.text, target});
-    if (token_.is_dot("branchtargets") || token_.is_dot("callprototype") || token_.is_dot("calltargets")) {
-      skip_statement();
-    }
     return;
   }
   instruction(std::move(parsed), word);
@@ -150,6 +148,7 @@ void Parser::instruction(Instruction parsed, const Token& opcode) {
   parsed.opcode = find_opcode(opcode.text);
   parsed.line = opcode.line;
   parsed.column = opcode.column;
+  parsed.location = location_;
   opcode_words(parsed, opcode);
   if (parsed.opcode == Opcode::kCall) {
     call_operands(parsed);
@@ -158,8 +157,8 @@ void Parser::instruction(Instruction parsed, const Token& opcode) {
       const Token at = token_;
       Operand read = operand();
       if (read.kind == OperandKind::kLabel) {
-        label_uses_.push_back({at.text, scope_, static_cast<std::uint32_t>(function_->body.size()),
-                               static_cast<std::uint32_t>(parsed.operands.size()), at.line, at.column});
+        note_label_use(at, static_cast<std::uint32_t>(function_->body.size()),
+                       static_cast<std::uint32_t>(parsed.operands.size()));
       }
       parsed.operands.push_back(std::move(read));
     } while (accept(','));
@@ -179,8 +178,8 @@ Operand Parser::argument_list() {
   return list;
 }
 
-// call (ret), f, (args) | call f, (args) | call f; an indirect call also names a prototype, which is kept as
-// operand 3.
+// call (ret), f, (args) | call f, (args) | call f; an indirect call also names a prototype or a list of call
+// targets, which is kept as operand 3.
 void Parser::call_operands(Instruction& instruction) {
   Operand none;
   none.kind = OperandKind::kArguments;
@@ -199,19 +198,40 @@ void Parser::call_operands(Instruction& instruction) {
       instruction.operands[2] = argument_list();
       if (!accept(',')) return;
     }
+    const Token name = token_;
     expect_word("a call prototype");
+    note_label_use(name, static_cast<std::uint32_t>(function_->body.size()), 3);
     instruction.operands.emplace_back();
+    instruction.operands.back().kind = OperandKind::kPrototype;
   }
+}
+
+void Parser::note_label_use(const Token& at, std::uint32_t instruction, std::uint32_t operand) {
+  label_uses_.push_back({at.text, scope_, instruction, operand, at.line, at.column});
+}
+
+bool Parser::resolve_label(const LabelUse& use, const Scope& scope) {
+  const auto label = scope.labels.find(use.name);
+  if (use.instruction == kInList) {
+    if (label == scope.labels.end()) return false;
+    function_->branch_targets[use.operand].targets.push_back(label->second);
+    return true;
+  }
+  Operand& operand = function_->body[use.instruction].operands[use.operand];
+  if (const auto list = scope.lists.find(use.name); list != scope.lists.end()) {
+    operand.kind = list->second.kind;
+    operand.index = list->second.index;
+    return true;
+  }
+  if (label == scope.labels.end() || operand.kind == OperandKind::kPrototype) return false;
+  operand.index = label->second;
+  return true;
 }
 
 void Parser::resolve_labels() {
   for (const LabelUse& use : label_uses_) {
     for (std::uint32_t scope = use.scope;; scope = scopes_[scope].parent) {
-      const auto found = scopes_[scope].labels.find(use.name);
-      if (found != scopes_[scope].labels.end()) {
-        function_->body[use.instruction].operands[use.operand].index = found->second;
-        break;
-      }
+      if (resolve_label(use, scopes_[scope])) break;
       if (scope == 0) {
         throw Error(use.line, use.column, fmt::format("'{}' is neither declared nor a label", use.name));
       }

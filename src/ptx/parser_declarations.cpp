@@ -2,6 +2,7 @@
 // It must not look inside function bodies.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -54,8 +55,9 @@ void Parser::header_directive(std::string_view word) {
     module_.address_bits = static_cast<std::uint32_t>(expect_integer("an address size of 32 or 64"));
     if (module_.address_bits != 64) fail("only .address_size 64 is supported");
   } else if (word == "file") {
-    const std::uint32_t line = token_.line;
-    while (token_.kind != TokenKind::kEnd && token_.line == line) advance();
+    file_directive();
+  } else if (word == "alias") {
+    alias_directive();
   } else if (word == "section") {
     while (!token_.is('{') && token_.kind != TokenKind::kEnd) advance();
     skip_braces();
@@ -64,20 +66,99 @@ void Parser::header_directive(std::string_view word) {
   }
 }
 
+// .file number "name" [, time stamp, size]
+void Parser::file_directive() {
+  const std::uint64_t number = expect_integer("the number of a file");
+  if (token_.kind != TokenKind::kString) fail(fmt::format("the name of a file expected, found {}", shown()));
+  module_.files.push_back({static_cast<std::uint32_t>(number), std::string(token_.text)});
+  advance();
+  while (accept(',')) expect_integer("a time stamp or size");
+}
+
+// .alias name, function;
+void Parser::alias_directive() {
+  const Token at = token_;
+  const auto name = functions_.find(std::string(expect_word("the name of an alias")));
+  expect(',', "after the name of an alias");
+  const auto target = functions_.find(std::string(expect_word("the name of a function")));
+  expect(';', "after an alias");
+  if (name == functions_.end() || target == functions_.end()) fail_at(at, "an alias needs two functions");
+  if (module_.functions[name->second].is_defined) fail_at(at, "an alias cannot have a body");
+  module_.functions[name->second].alias_of = target->second;
+  has_aliases_ = true;
+}
+
+// Operands that name an alias name its function from here on.
+void Parser::resolve_aliases() {
+  const auto resolve_one = [&](std::uint32_t& index) {
+    for (std::size_t step = 0; module_.functions[index].alias_of != Function::kNoAlias; ++step) {
+      if (step > module_.functions.size()) fail("aliases go in a circle");
+      index = module_.functions[index].alias_of;
+    }
+  };
+  const auto visit = [&](auto&& self, std::vector<Operand>& operands) -> void {
+    for (Operand& operand : operands) {
+      if (operand.kind == OperandKind::kFunction) resolve_one(operand.index);
+      self(self, operand.elements);
+    }
+  };
+  for (Function& function : module_.functions) {
+    for (Instruction& instruction : function.body) visit(visit, instruction.operands);
+    for (TargetList& list : function.call_targets) {
+      for (std::uint32_t& target : list.targets) resolve_one(target);
+    }
+  }
+}
+
+Linkage Parser::linkage_words() {
+  Linkage linkage;
+  while (true) {
+    if (accept_dot("extern")) {
+      linkage.is_extern = true;
+    } else if (accept_dot("visible")) {
+      linkage.is_visible = true;
+    } else if (accept_dot("weak")) {
+      linkage.is_weak = true;
+    } else if (accept_dot("common")) {
+      linkage.is_common = true;
+    } else {
+      return linkage;
+    }
+  }
+}
+
+// .attribute(.managed, .unified(low, high))
+bool Parser::attribute_words(Attributes& attributes) {
+  if (!accept_dot("attribute")) return false;
+  expect('(', "after .attribute");
+  do {
+    if (accept_dot("managed")) {
+      attributes.is_managed = true;
+    } else if (accept_dot("unified")) {
+      attributes.is_unified = true;
+      if (accept('(')) {
+        attributes.unified_id[0] = expect_integer("an identifier");
+        expect(',', "between the parts of an identifier");
+        attributes.unified_id[1] = expect_integer("an identifier");
+        expect(')', "after an identifier");
+      }
+    } else {
+      fail(fmt::format("unsupported attribute {}", shown()));
+    }
+  } while (accept(','));
+  expect(')', "after attributes");
+  return true;
+}
+
 void Parser::module_item() {
   if (accept(';')) return;
   if (token_.kind != TokenKind::kDotWord) fail(fmt::format("a directive expected, found {}", shown()));
-  bool is_extern = false;
-  while (token_.is_dot("extern") || token_.is_dot("visible") || token_.is_dot("weak") ||
-         token_.is_dot("common")) {
-    is_extern |= token_.is_dot("extern");
-    advance();
-  }
-  if (const auto space = state_space()) return module_variables(*space, is_extern);
+  const Linkage linkage = linkage_words();
+  if (const auto space = state_space()) return module_variables(*space, linkage);
   const Token word = token_;
-  if (accept_dot("entry")) return function(true);
-  if (accept_dot("func")) return function(false);
-  for (const char* known : {"version", "target", "address_size", "file", "section", "pragma"}) {
+  if (accept_dot("entry")) return function(true, linkage);
+  if (accept_dot("func")) return function(false, linkage);
+  for (const char* known : {"version", "target", "address_size", "file", "section", "pragma", "alias"}) {
     if (word.is_dot(known)) {
       advance();
       return header_directive(word.text);
@@ -128,6 +209,8 @@ Parser::Declared Parser::declaration(Space space) {
     } else if (accept_dot("ptr")) {
       state_space();
       if (accept_dot("align")) expect_integer("an alignment");
+    } else if (attribute_words(variable.attributes)) {
+      continue;
     } else if (accept_dot("v2")) {
       width = 2;
     } else if (accept_dot("v4")) {
@@ -200,16 +283,19 @@ void Parser::initializer(Variable& variable) {
                                                                  : variable.size_bytes);
 }
 
-void Parser::module_variables(Space space, bool is_extern) {
+void Parser::module_variables(Space space, const Linkage& linkage) {
+  const bool is_extern = linkage.is_extern;
   Declared declared = declaration(space);
   while (true) {
     Variable& variable = declared.variable;
     variable.is_extern = is_extern;
+    variable.linkage = linkage;
     if (accept('=')) initializer(variable);
     const auto [place, added] =
         module_variables_.emplace(variable.name, static_cast<std::uint32_t>(module_.variables.size()));
     const Type type = variable.type;
     const std::uint32_t align = variable.align_bytes;
+    const Attributes attributes = variable.attributes;
     if (added) {
       module_.variables.push_back(std::move(variable));
     } else if (module_.variables[place->second].is_extern) {
@@ -224,6 +310,7 @@ void Parser::module_variables(Space space, bool is_extern) {
     declared.variable.space = space;
     declared.variable.type = type;
     declared.variable.align_bytes = align;
+    declared.variable.attributes = attributes;
     declared.variable.line = token_.line;
     declared.variable.size_bytes = bytes_of(type);
     dimensions(declared.variable);
@@ -266,25 +353,35 @@ void Parser::function_directives(Function& function) {
         product *= extent;
       } while (accept(','));
       function.max_threads = static_cast<std::uint32_t>(product);
+    } else if (word == "reqnctapercluster") {
+      std::uint64_t product = 1;
+      do product *= std::min<std::uint64_t>(expect_integer("a number of blocks"), 1u << 16);
+      while (accept(','));
+      function.cluster_size = static_cast<std::uint32_t>(std::min<std::uint64_t>(product, 1u << 16));
     } else if (word == "minnctapersm" || word == "maxnctapersm" || word == "maxnreg" ||
-               word == "abi_preserve") {
+               word == "abi_preserve" || word == "abi_preserve_control" || word == "maxclusterrank") {
       expect_integer("a number");
     } else if (word == "pragma") {
       skip_statement();
-    } else if (word != "noreturn") {
+    } else if (word == "noreturn") {
+      function.does_not_return = true;
+    } else if (word != "explicitcluster" && word != "blocksareclusters") {
       fail(fmt::format("unsupported function directive '.{}'", word));
     }
   }
 }
 
-void Parser::function(bool is_entry) {
+void Parser::function(bool is_entry, const Linkage& linkage) {
   Function parsed;
   parsed.is_entry = is_entry;
+  parsed.linkage = linkage;
+  location_ = Instruction::kNoLocation;
   parsed.line = token_.line;
   scopes_.assign(1, Scope{});
   scope_ = 0;
   label_uses_.clear();
   function_ = &parsed;
+  attribute_words(parsed.attributes);
   if (!is_entry && token_.is('(')) {
     parameter_list(parsed);
     parsed.return_count = static_cast<std::uint32_t>(parsed.variables.size());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace refrain::simgpu {
 namespace {
@@ -23,30 +24,102 @@ Type doubled(Type type) {
   }
 }
 
-// The types of destination and sources of an arithmetic instruction.
-struct Signature {
-  Type d, a, b, c, e;
-};
+// The types of destination and sources of an arithmetic instruction; Type::kNone ends them.
+using Signature = std::array<Type, 5>;
+
+Signature product_signature(const ptx::Instruction& in) {
+  const Type t = in.type();
+  const Type sum = in.has(Modifier::kWide) ? doubled(t) : t;
+  if (in.opcode == Opcode::kMul) return {sum, t, t};
+  return {sum, t, t, sum};
+}
+
+// add, sub, fma with two types: the first is f32, the second that of the operands that are multiplied or come
+// first.
+Signature sum_signature(const ptx::Instruction& in) {
+  const Type t = in.type();
+  const Type half = in.type_count == 2 ? in.types[1] : t;
+  if (in.opcode == Opcode::kFma) return {t, half, half, t};
+  return {t, half, t};
+}
 
 Signature signature_of(const ptx::Instruction& in) {
   const Type t = in.type();
   switch (in.opcode) {
     case Opcode::kMul:
-    case Opcode::kMad:
-      if (in.has(Modifier::kWide)) return {doubled(t), t, t, doubled(t), Type::kNone};
-      return {t, t, t, t, t};
+    case Opcode::kMad: return product_signature(in);
+    case Opcode::kAdd:
+    case Opcode::kSub:
+    case Opcode::kFma: return sum_signature(in);
+    case Opcode::kMadc:
+    case Opcode::kMad24:
+    case Opcode::kSad:
+    case Opcode::kPrmt: return {t, t, t, t};
+    case Opcode::kShf: return {t, t, t, Type::kU32};
+    case Opcode::kDp4a:
+    case Opcode::kDp2a: return {Type::kB32, Type::kB32, Type::kB32, Type::kB32};
+    case Opcode::kFns: return {Type::kB32, Type::kB32, Type::kB32, Type::kS32};
     case Opcode::kShl:
-    case Opcode::kShr: return {t, t, Type::kU32, Type::kNone, Type::kNone};
-    case Opcode::kBfe: return {t, t, Type::kU32, Type::kU32, Type::kNone};
+    case Opcode::kShr:
+    case Opcode::kSzext: return {t, t, Type::kU32};
+    case Opcode::kBfe: return {t, t, Type::kU32, Type::kU32};
     case Opcode::kBfi: return {t, t, t, Type::kU32, Type::kU32};
     case Opcode::kPopc:
     case Opcode::kClz:
-    case Opcode::kBfind: return {Type::kU32, t, Type::kNone, Type::kNone, Type::kNone};
-    case Opcode::kCvt: return {t, in.types[1], Type::kNone, Type::kNone, Type::kNone};
-    case Opcode::kTestp: return {Type::kPred, t, Type::kNone, Type::kNone, Type::kNone};
-    case Opcode::kSelp: return {t, t, t, Type::kPred, Type::kNone};
-    case Opcode::kSlct: return {t, t, t, in.types[1], Type::kNone};
-    default: return {t, t, t, t, t};
+    case Opcode::kBfind: return {Type::kU32, t};
+    case Opcode::kTestp: return {Type::kPred, t};
+    case Opcode::kSelp: return {t, t, t, Type::kPred};
+    case Opcode::kSlct: return {t, t, t, in.types[1]};
+    case Opcode::kMin:
+    case Opcode::kMax:
+      if (in.operands.size() == 4 && t == Type::kF32) return {t, t, t, t};
+      return {t, t, t};
+    case Opcode::kAbs:
+    case Opcode::kNeg:
+    case Opcode::kNot:
+    case Opcode::kCnot:
+    case Opcode::kBrev:
+    case Opcode::kRcp:
+    case Opcode::kSqrt:
+    case Opcode::kRsqrt:
+    case Opcode::kSin:
+    case Opcode::kCos:
+    case Opcode::kLg2:
+    case Opcode::kEx2:
+    case Opcode::kTanh: return {t, t};
+    default: return {t, t, t};
+  }
+}
+
+bool uses_carry(const ptx::Instruction& in) {
+  return in.opcode == Opcode::kAddc || in.opcode == Opcode::kSubc || in.opcode == Opcode::kMadc ||
+         in.has(Modifier::kCc);
+}
+
+// .abs stands with .xorsign for two operands, and alone for three.
+bool extreme_words_fit(const ptx::Instruction& in) {
+  if (in.opcode != Opcode::kMin && in.opcode != Opcode::kMax) return true;
+  const bool three = in.operands.size() == 4;
+  return in.has(Modifier::kXorsign) ? !three : !in.has(Modifier::kAbs) || three;
+}
+
+Combine combine_of(const ptx::Instruction& in) {
+  if (in.has(Modifier::kAnd)) return Combine::kAnd;
+  if (in.has(Modifier::kOr)) return Combine::kOr;
+  return in.has(Modifier::kXor) ? Combine::kXor : Combine::kNone;
+}
+
+// What set writes where its comparison holds.
+std::uint32_t true_bits(Type type) {
+  switch (type) {
+    case Type::kF32: return 0x3f800000;
+    case Type::kF16: return 0x3c00;
+    case Type::kF16x2: return 0x3c003c00;
+    case Type::kBf16: return 0x3f80;
+    case Type::kBf16x2: return 0x3f803f80;
+    case Type::kU16:
+    case Type::kS16: return 0xffff;
+    default: return 0xffffffff;
   }
 }
 
@@ -60,51 +133,21 @@ std::int64_t testp_classes(const ptx::Instruction& in) {
   return kSubnormal;
 }
 
-// Which unit executes an instruction; roughly, as PTX is not what a device executes.
-Cost cost_of(const ptx::Instruction& in) {
-  switch (ptx::class_of(in.opcode)) {
-    case ptx::OpcodeClass::kLoad:
-    case ptx::OpcodeClass::kStore:
-    case ptx::OpcodeClass::kAtomic:
-    case ptx::OpcodeClass::kReduction:
-    case ptx::OpcodeClass::kAsyncCopy:
-    case ptx::OpcodeClass::kTexture: return Cost::kMemory;
-    case ptx::OpcodeClass::kMatrix: return Cost::kTensor;
-    case ptx::OpcodeClass::kWarp:
-    case ptx::OpcodeClass::kBarrier:
-    case ptx::OpcodeClass::kFence:
-    case ptx::OpcodeClass::kControl:
-    case ptx::OpcodeClass::kCall:
-    case ptx::OpcodeClass::kHint:
-    case ptx::OpcodeClass::kUnknown: return Cost::kControl;
-    case ptx::OpcodeClass::kConvert: return Cost::kSpecial;
-    default: break;
-  }
-  switch (in.opcode) {
-    case Opcode::kRcp:
-    case Opcode::kSqrt:
-    case Opcode::kRsqrt:
-    case Opcode::kSin:
-    case Opcode::kCos:
-    case Opcode::kLg2:
-    case Opcode::kEx2:
-    case Opcode::kTanh:
-    case Opcode::kDiv:
-    case Opcode::kRem:
-    case Opcode::kPopc:
-    case Opcode::kClz:
-    case Opcode::kBrev:
-    case Opcode::kBfind: return Cost::kSpecial;
-    default: break;
-  }
-  if (in.type() == Type::kF64) return Cost::kFloat64;
-  return ptx::kind_of(in.type()) == ptx::TypeKind::kFloat ? Cost::kFloat32 : Cost::kInteger;
-}
-
 // Opcodes that may be left out: they order or hint what is in order anyway.
 bool has_no_effect(Opcode opcode) {
-  return opcode == Opcode::kMembar || opcode == Opcode::kFence || opcode == Opcode::kPrefetch ||
-         opcode == Opcode::kNanosleep || opcode == Opcode::kPmevent;
+  switch (opcode) {
+    case Opcode::kMembar:
+    case Opcode::kFence:
+    case Opcode::kPrefetch:
+    case Opcode::kPrefetchu:
+    case Opcode::kApplypriority:
+    case Opcode::kDiscard:
+    case Opcode::kNanosleep:
+    case Opcode::kPmevent:
+    case Opcode::kGriddepcontrol:
+    case Opcode::kSetmaxnreg: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -150,7 +193,7 @@ void FunctionDecoder::run() {
 
 void FunctionDecoder::instruction(const ptx::Instruction& in) {
   if (in.opcode == Opcode::kUnknown) refuse("unknown opcode");
-  if (!modifiers_supported(in)) refuse("unsupported instruction");
+  if (!is_supported_form(in)) refuse("unsupported instruction");
   note_order(in);
   Op op;
   op.line = in.line;
@@ -162,7 +205,9 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
   if (has_no_effect(in.opcode)) return;
   switch (in.opcode) {
     case Opcode::kMov: return move(in, op);
+    case Opcode::kCvt: return convert(in, op);
     case Opcode::kCvta: return convert_address(in, op);
+    case Opcode::kCreatepolicy: return cache_policy(in, op);
     case Opcode::kIsspacep: return is_space(in, op);
     case Opcode::kLd:
     case Opcode::kLdu:
@@ -175,9 +220,17 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
     case Opcode::kVote:
     case Opcode::kMatch:
     case Opcode::kRedux:
+    case Opcode::kElect:
     case Opcode::kActivemask: return warp_exchange(in, op);
     case Opcode::kBar:
     case Opcode::kBarrier: return barrier(in, op);
+    case Opcode::kMma: return matrix_product(in, op);
+    case Opcode::kWmma:
+      return in.text.starts_with("wmma.mma") ? matrix_product(in, op) : move_fragment(in, op);
+    case Opcode::kLdmatrix:
+    case Opcode::kStmatrix: return small_matrices(in, op);
+    case Opcode::kMovmatrix: return transpose(in, op);
+    case Opcode::kCp: return async_copy(in, op);
     case Opcode::kCall: return call(in, op);
     case Opcode::kBra:
       if (in.operands.size() != 1 || in.operands[0].kind != ptx::OperandKind::kLabel)
@@ -193,125 +246,144 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
   }
 }
 
-// Whether anything reads a destination register: compilers write atom where red would do.
-bool FunctionDecoder::is_read(const Operand& destination) {
-  if (destination.kind == ptx::OperandKind::kDiscard) return false;
-  if (destination.kind != ptx::OperandKind::kRegister) return true;
-  if (mentions_.empty()) {
-    mentions_.resize(function_.registers.size());
-    for (const ptx::Instruction& in : function_.body) {
-      for_operands(in.operands, [&](const Operand& operand) {
-        const bool names =
-            operand.kind == ptx::OperandKind::kRegister ||
-            (operand.kind == ptx::OperandKind::kAddress && operand.base == ptx::AddressBase::kRegister);
-        if (names) ++mentions_[operand.index];
-      });
-    }
-  }
-  return mentions_[destination.index] > 1;
-}
-
-// Whether blocks could see in which order they run. When in doubt they could.
-void FunctionDecoder::note_order(const ptx::Instruction& in) {
-  const bool shared_by_blocks = in.space() == ptx::Space::kGlobal || in.space() == ptx::Space::kGeneric;
-  switch (in.opcode) {
-    case Opcode::kAtom:
-    case Opcode::kRed: {
-      if (!shared_by_blocks) return;
-      const bool result = in.opcode == Opcode::kAtom && is_read(in.operands[0]);
-      const bool commutes = in.has(Modifier::kAdd) || in.has(Modifier::kMin) || in.has(Modifier::kMax) ||
-                            in.has(Modifier::kAnd) || in.has(Modifier::kOr) || in.has(Modifier::kXor);
-      const bool is_float = ptx::kind_of(in.type()) == ptx::TypeKind::kFloat;
-      if (result || !commutes) {
-        code_.needs_order = true;
-      } else if (is_float) {
-        code_.adds_floats = true;
-      }
-      return;
-    }
-    case Opcode::kLd:
-      if (shared_by_blocks && (in.has(Modifier::kVolatile) || in.has(Modifier::kRelaxed) ||
-                               in.has(Modifier::kAcquire) || in.has(Modifier::kMmio))) {
-        code_.needs_order = true;
-      }
-      return;
-    case Opcode::kMov:
-      for (const Operand& operand : in.operands) {
-        if (operand.kind == ptx::OperandKind::kSpecial &&
-            ptx::kind_of(static_cast<ptx::SpecialRegister>(operand.index)) == ptx::SpecialKind::kClock) {
-          code_.needs_order = true;
-        }
-      }
-      return;
-    case Opcode::kCall: {
-      const bool known = in.operands[1].kind == ptx::OperandKind::kFunction &&
-                         (image_.module->functions[in.operands[1].index].is_defined ||
-                          builtin_of(image_.module->functions[in.operands[1].index]) == Builtin::kAssertFail);
-      if (!known) code_.needs_order = true;
-      return;
-    }
-    default: return;
-  }
+// The vectorised loops first, then the general ones.
+Handler FunctionDecoder::arithmetic_handler(const ptx::Instruction& in) const {
+  Handler found = handlers_.alu(in);
+  if (found == nullptr) found = find_general(in);
+  if (found == nullptr) refuse("unsupported instruction");
+  return found;
 }
 
 void FunctionDecoder::alu(const ptx::Instruction& in, Op op) {
+  if (in.opcode == Opcode::kLop3) return logic3(in, op);
   const Signature signature = signature_of(in);
-  const std::size_t count = in.operands.size();
-  if (count < 2 || count > 5) refuse("wrong number of operands");
-  op.run = handlers_.alu(in);
-  if (in.opcode == Opcode::kCvt && in.operands[0].kind == ptx::OperandKind::kRegister &&
-      register_bits(in.operands[0].index) == 16) {
-    op.run = handlers_.convert_narrow(in);
-  }
-  if (op.run == nullptr) refuse("unsupported instruction");
-  if (in.opcode == Opcode::kLop3) {
-    if (count != 5 || in.operands[4].kind != ptx::OperandKind::kInteger) refuse("unsupported form of lop3");
-    op.imm = in.operands[4].value & 0xff;
-  }
-  if (in.opcode == Opcode::kTestp) op.imm = testp_classes(in);
-  op.d = destination(in.operands[0], signature.d);
+  const auto count = static_cast<std::size_t>(std::find(signature.begin(), signature.end(), Type::kNone) -
+                                              signature.begin());
+  if (in.operands.size() != count) refuse("wrong number of operands");
+  if (!extreme_words_fit(in)) refuse("unsupported instruction");
+  op.run = arithmetic_handler(in);
+  op.imm = in.opcode == Opcode::kTestp ? testp_classes(in) : options_of(in).bits;
+  op.d = destination(in.operands[0], signature[0]);
   if (op.d == kNoSlot) refuse("a destination register expected");
-  op.a = source(in.operands[1], signature.a);
-  if (count > 2) op.b = source(in.operands[2], signature.b);
+  op.a = source(in.operands[1], signature[1]);
+  if (count > 2) op.b = source(in.operands[2], signature[2]);
   if (count > 3) {
-    op.c = signature.c == Type::kPred ? predicate_source(in.operands[3], &op.c_negated)
-                                      : source(in.operands[3], signature.c);
+    op.c = signature[3] == Type::kPred ? predicate_source(in.operands[3], &op.c_negated)
+                                       : source(in.operands[3], signature[3]);
   }
-  if (count > 4 && in.opcode != Opcode::kLop3) op.e = source(in.operands[4], signature.e);
-  const std::size_t needed = ptx::roles_of(in.opcode).size();
-  const bool optional_last = in.opcode == Opcode::kCvt || in.opcode == Opcode::kLop3;
-  if (!optional_last && count != needed) refuse("wrong number of operands");
-  if (in.opcode == Opcode::kCvt && count != 2) refuse("unsupported form of cvt");
+  if (count > 4) op.e = source(in.operands[4], signature[4]);
+  if (uses_carry(in)) op.e = carry_slot();
+  emit(op);
+}
+
+void FunctionDecoder::logic3(const ptx::Instruction& in, Op op) {
+  const Combine combine = combine_of(in);
+  const std::vector<Operand>& operands = in.operands;
+  const bool with_predicate = combine != Combine::kNone;
+  if (operands.size() != (with_predicate ? 6u : 5u)) refuse("wrong number of operands");
+  if (operands[4].kind != ptx::OperandKind::kInteger) refuse("a table of 8 bits expected");
+  const auto table = static_cast<std::uint32_t>(operands[4].value & 0xff);
+  op.run = arithmetic_handler(in);
+  op.a = source(operands[1], Type::kB32);
+  const std::uint32_t b = source(operands[2], Type::kB32), c = source(operands[3], Type::kB32);
+  if (with_predicate) {
+    if (operands[0].kind != ptx::OperandKind::kPair) refuse("two destinations expected");
+    op.d = destination(operands[0].elements[0], Type::kB32);
+    op.e = destination(operands[0].elements[1], Type::kPred);
+    op.c = predicate_source(operands[5], &op.c_negated);
+    op.combine = combine;
+    op.list = add_list({b, c});
+    op.target = table;
+  } else {
+    op.d = destination(operands[0], Type::kB32);
+    if (op.d == kNoSlot) refuse("a destination register expected");
+    op.b = b;
+    op.c = c;
+    op.imm = table;
+  }
+  emit(op);
+}
+
+// A source register may be wider than its type, and so may the destination of an integer.
+void FunctionDecoder::convert(const ptx::Instruction& in, Op op) {
+  const Type to = in.types[0];
+  const bool two_sources =
+      in.operands.size() == 3 && in.types[1] == Type::kF32 && ptx::bytes_of(to) <= 4 &&
+      (to == Type::kF16x2 || to == Type::kBf16x2 || to == Type::kE4m3x2 || to == Type::kE5m2x2);
+  const std::size_t count = in.has(Modifier::kPack) ? in.type_count + 1u : two_sources ? 3 : 2;
+  const bool needs_two =
+      (to == Type::kF16x2 || to == Type::kBf16x2 || to == Type::kE4m3x2 || to == Type::kE5m2x2) &&
+      in.types[1] == Type::kF32;
+  if (in.operands.size() != count || needs_two != two_sources) refuse("wrong number of operands");
+  op.imm = options_of(in).bits;
+  op.target = general_types(in);
+  if (in.has(Modifier::kPack)) {
+    op.run = arithmetic_handler(in);
+    op.d = destination(in.operands[0], Type::kB32);
+    op.a = source(in.operands[1], Type::kB32);
+    op.b = source(in.operands[2], Type::kB32);
+    if (count == 4) op.c = source(in.operands[3], Type::kB32);
+    if (op.d == kNoSlot) refuse("a destination register expected");
+    return emit(op);
+  }
+  const Operand& d = in.operands[0];
+  if (d.kind != ptx::OperandKind::kRegister) refuse("a destination register expected");
+  const std::uint32_t d_bits = register_bits(d.index);
+  const bool to_integer = ptx::kind_of(to) != ptx::TypeKind::kFloat;
+  if (d_bits < ptx::bits_of(to) || d_bits > 64 || d_bits == 1 ||
+      (!to_integer && d_bits != ptx::bits_of(to))) {
+    refuse(fmt::format("register {} does not fit type .{}", name_of(function_.registers[d.index]),
+                       ptx::name_of(to)));
+  }
+  const bool natural = d_bits == ptx::bits_of(to) && !wide_source(in.operands[1], in.types[1]);
+  op.run = natural ? arithmetic_handler(in) : find_general(in);
+  op.d = register_slot(d.index);
+  op.register_bits = static_cast<std::uint8_t>(d_bits);
+  op.a_is_64 = wide_source(in.operands[1], in.types[1]) || ptx::bits_of(in.types[1]) == 64;
+  op.a = op.a_is_64 && ptx::bits_of(in.types[1]) != 64 ? register_slot(in.operands[1].index)
+                                                       : source(in.operands[1], in.types[1], Fit::kAtLeast);
+  if (two_sources) op.b = source(in.operands[2], in.types[1]);
+  emit(op);
+}
+
+bool FunctionDecoder::wide_source(const Operand& operand, Type type) const {
+  return operand.kind == ptx::OperandKind::kRegister && register_bits(operand.index) == 64 &&
+         ptx::bits_of(type) < 64 && ptx::kind_of(type) != ptx::TypeKind::kFloat;
+}
+
+// A policy says how caches should keep something; any value will do.
+void FunctionDecoder::cache_policy(const ptx::Instruction& in, Op op) {
+  if (in.operands.empty()) refuse("wrong number of operands");
+  op.run = handlers_.move64;
+  op.d = destination(in.operands[0], Type::kB64);
+  if (op.d == kNoSlot) refuse("a destination register expected");
+  op.a = constant_slot(0, true);
   emit(op);
 }
 
 void FunctionDecoder::compare(const ptx::Instruction& in, Op op) {
-  if (in.operands.size() < 3 || in.operands.size() > 4) refuse("wrong number of operands");
-  op.run = handlers_.alu(in);
-  if (op.run == nullptr) refuse("unsupported comparison");
   const bool is_set = in.opcode == Opcode::kSet;
   const Type type = is_set ? in.types[1] : in.type();
+  const bool of_pairs = type == Type::kF16x2 || type == Type::kBf16x2;
+  op.combine = combine_of(in);
+  if (in.operands.size() != (op.combine == Combine::kNone ? 3u : 4u)) refuse("wrong number of operands");
+  op.run = arithmetic_handler(in);
+  op.imm = options_of(in).bits;
   const Operand& d = in.operands[0];
   if (is_set) {
-    if (ptx::bits_of(in.type()) != 32) refuse("unsupported result type");
     op.d = destination(d, in.type());
-    op.imm = in.type() == Type::kF32 ? 0x3f800000 : 0xffffffff;
+    if (op.d == kNoSlot) refuse("a destination register expected");
+    op.target = true_bits(in.type());
   } else if (d.kind == ptx::OperandKind::kPair) {
     op.d = destination(d.elements[0], Type::kPred);
     op.e = destination(d.elements[1], Type::kPred);
   } else {
+    if (of_pairs) refuse("two destinations expected");
     op.d = destination(d, Type::kPred);
   }
   op.a = source(in.operands[1], type);
   op.b = source(in.operands[2], type);
-  if (in.operands.size() == 4) {
-    op.c = predicate_source(in.operands[3], &op.c_negated);
-    op.combine = in.has(Modifier::kAnd)   ? Combine::kAnd
-                 : in.has(Modifier::kOr)  ? Combine::kOr
-                 : in.has(Modifier::kXor) ? Combine::kXor
-                                          : Combine::kNone;
-    if (op.combine == Combine::kNone) refuse("how to combine the predicate is not said");
-  }
+  if (op.combine != Combine::kNone) op.c = predicate_source(in.operands[3], &op.c_negated);
   emit(op);
 }
 
@@ -321,7 +393,7 @@ void FunctionDecoder::move_vector(const ptx::Instruction& in, Op op) {
   const Operand& parts = in.operands[unpack ? 0 : 1];
   const std::uint32_t bits = ptx::bits_of(in.type());
   const auto count = static_cast<std::uint32_t>(parts.elements.size());
-  if (bits > 64 || count < 2 || bits / count > 32 || bits % count != 0) refuse("unsupported vector");
+  if (count < 2 || bits / count > 32 || bits % count != 0) refuse("unsupported vector");
   const Type element = bits / count == 32 ? Type::kB32 : bits / count == 16 ? Type::kB16 : Type::kB8;
   std::vector<std::uint32_t> list;
   for (const Operand& part : parts.elements) {
@@ -336,9 +408,33 @@ void FunctionDecoder::move_vector(const ptx::Instruction& in, Op op) {
   emit(op);
 }
 
+// 128 bits: two halves of 64 each.
+void FunctionDecoder::move_wide(const ptx::Instruction& in, Op op) {
+  const auto halves = [&](const Operand& operand, bool is_source) -> std::array<std::uint32_t, 2> {
+    if (operand.kind != ptx::OperandKind::kVector) return wide_slots(operand);
+    if (operand.elements.size() != 2) refuse("unsupported vector");
+    std::array<std::uint32_t, 2> slots{};
+    for (std::size_t i = 0; i < 2; ++i) {
+      slots[i] =
+          is_source ? source(operand.elements[i], Type::kB64) : destination(operand.elements[i], Type::kB64);
+    }
+    return slots;
+  };
+  const auto to = halves(in.operands[0], false), from = halves(in.operands[1], true);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (to[i] == kNoSlot) continue;
+    Op half = op;
+    half.run = handlers_.move64;
+    half.d = to[i];
+    half.a = from[i];
+    emit(half);
+  }
+}
+
 void FunctionDecoder::move(const ptx::Instruction& in, Op op) {
   if (in.operands.size() != 2) refuse("wrong number of operands");
   const Operand& from = in.operands[1];
+  if (in.type() == Type::kB128) return move_wide(in, op);
   if (in.operands[0].kind == ptx::OperandKind::kVector || from.kind == ptx::OperandKind::kVector) {
     return move_vector(in, op);
   }
@@ -408,6 +504,15 @@ void FunctionDecoder::warp_exchange(const ptx::Instruction& in, Op op) {
     op.d = destination(operands[0], Type::kB32);
     return emit(op);
   }
+  if (in.opcode == Opcode::kElect) {
+    if (count != 2 || operands[0].kind != ptx::OperandKind::kPair)
+      refuse("two destinations and a mask expected");
+    op.d = destination(operands[0].elements[0], Type::kB32);
+    op.e = destination(operands[0].elements[1], Type::kPred);
+    op.kind = OpKind::kWarpSync;
+    op.list = add_list({source(operands[1], Type::kB32)});
+    return emit(op);
+  }
   const bool is_shuffle = in.opcode == Opcode::kShfl;
   if (!in.has(Modifier::kSync)) refuse("only the .sync form exists on this device");
   if (count != (is_shuffle ? 5u : 3u)) refuse("wrong number of operands");
@@ -424,6 +529,7 @@ void FunctionDecoder::warp_exchange(const ptx::Instruction& in, Op op) {
     op.c = source(operands[3], Type::kB32);
   }
   op.kind = OpKind::kWarpSync;
+  op.target = static_cast<std::uint32_t>(options_of(in).bits);
   op.list = add_list({source(operands[count - 1], Type::kB32)});
   emit(op);
 }

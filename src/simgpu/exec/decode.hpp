@@ -3,12 +3,15 @@
 // here.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
+#include "simgpu/exec/forms.hpp"
 #include "simgpu/exec/handlers.hpp"
 #include "simgpu/exec/module.hpp"
+#include "simgpu/exec/options.hpp"
 #include "simgpu/exec/program.hpp"
 
 namespace refrain::simgpu {
@@ -18,9 +21,6 @@ struct ModuleImage {
   std::vector<DeviceAddress> addresses;  // of Module::variables; 0 for those in shared memory
 };
 
-// All modifiers of an instruction are among those that its opcode is implemented with.
-bool modifiers_supported(const ptx::Instruction& instruction);
-
 // Shared memory and the functions that a kernel reaches.
 struct LayoutPlan {
   std::vector<std::uint32_t> functions;  // of the module, the entry first
@@ -28,6 +28,8 @@ struct LayoutPlan {
   std::uint32_t static_shared_bytes = 0;
 };
 LayoutPlan plan_layout(const ptx::Module& module, std::uint32_t entry);
+
+Cost cost_of(const ptx::Instruction& instruction);
 
 // Reorders basic blocks so that a lane that is behind is always at a lower place: blocks before those they
 // lead to, loops in one piece. Adds branches where falling through is no longer possible.
@@ -66,8 +68,16 @@ class FunctionDecoder {
   std::uint32_t register_bits(std::uint32_t index) const;
   std::uint32_t constant_slot(std::uint64_t bits, bool is_64);
   std::uint32_t special_slot(ptx::SpecialRegister special);
-  std::uint32_t destination(const Operand& operand, Type type);
-  std::uint32_t source(const Operand& operand, Type type);
+  // A register has the size of its type, or at least fits into the same kind of slot.
+  enum class Fit { kExact, kAtLeast };
+  bool fits(Type have, Type type, Fit fit) const;
+  std::uint32_t destination(const Operand& operand, Type type, Fit fit = Fit::kExact);
+  std::uint32_t source(const Operand& operand, Type type, Fit fit = Fit::kExact);
+  std::array<std::uint32_t, 2> wide_slots(const Operand& operand);  // of a register of 128 bits
+  bool wide_source(const Operand& operand, Type type) const;
+  std::uint32_t new_predicate();
+  std::uint32_t carry_slot();
+  std::uint32_t scratch_slot(bool wide);
   std::uint64_t immediate_bits(const Operand& operand, Type type) const;
   std::uint32_t predicate_source(const Operand& operand, bool* negated = nullptr);
   std::uint64_t variable_address(const Operand& operand) const;  // not of local variables
@@ -79,15 +89,33 @@ class FunctionDecoder {
   bool is_read(const Operand& destination);
 
   // Families
+  Handler arithmetic_handler(const ptx::Instruction& in) const;
   void alu(const ptx::Instruction& in, Op op);
+  void logic3(const ptx::Instruction& in, Op op);
+  void convert(const ptx::Instruction& in, Op op);
+  void cache_policy(const ptx::Instruction& in, Op op);
   void compare(const ptx::Instruction& in, Op op);
   void move(const ptx::Instruction& in, Op op);
   void move_vector(const ptx::Instruction& in, Op op);
+  void move_wide(const ptx::Instruction& in, Op op);
   void convert_address(const ptx::Instruction& in, Op op);
   void warp_exchange(const ptx::Instruction& in, Op op);
   void barrier(const ptx::Instruction& in, Op op);
   void load_or_store(const ptx::Instruction& in, Op op);
+  void load_or_store_wide(const ptx::Instruction& in, const Operand& value, Op op);
   void is_space(const ptx::Instruction& in, Op op);
+
+  // Matrices and asynchronous copies (decode_matrix.cpp)
+  void add_fragment(const Operand& operand, std::uint32_t count, Type type, bool is_source,
+                    std::vector<std::uint32_t>& list);
+  void emit_together(Op op, std::vector<std::uint32_t> list);
+  void matrix_product(const ptx::Instruction& in, Op op);
+  void move_fragment(const ptx::Instruction& in, Op op);
+  void flatten_address(Op& op);
+  void small_matrices(const ptx::Instruction& in, Op op);
+  void transpose(const ptx::Instruction& in, Op op);
+  void async_copy(const ptx::Instruction& in, Op op);
+
   void atomic(const ptx::Instruction& in, Op op);
   void address(const ptx::Instruction& in, const Operand& operand, Op& op);
   Memory memory_of(const ptx::Instruction& in, const Operand& operand) const;
@@ -108,6 +136,7 @@ class FunctionDecoder {
   std::vector<std::uint64_t> offsets_;  // of Function::variables in their own space
   std::uint32_t next_predicate_ = 0;
   std::uint32_t predicates_left_ = 0;
+  std::uint32_t carry_slot_ = kNoSlot;
   std::unordered_map<std::uint64_t, std::uint32_t> constants_32_;
   std::unordered_map<std::uint64_t, std::uint32_t> constants_64_;
   std::vector<SpecialSlot> specials_;

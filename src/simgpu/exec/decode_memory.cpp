@@ -4,6 +4,13 @@
 #include "simgpu/exec/decode.hpp"
 
 namespace refrain::simgpu {
+namespace {
+
+bool has_cache_policy(const ptx::Instruction& in) {
+  return in.text.find(".L2::cache_hint") != std::string_view::npos;
+}
+
+}  // namespace
 
 Memory FunctionDecoder::memory_of(const ptx::Instruction& in, const Operand& operand) const {
   switch (in.space()) {
@@ -55,13 +62,16 @@ void FunctionDecoder::address(const ptx::Instruction& in, const Operand& operand
 
 void FunctionDecoder::load_or_store(const ptx::Instruction& in, Op op) {
   const bool is_store = in.opcode == ptx::Opcode::kSt;
-  if (in.operands.size() != 2) refuse("wrong number of operands");
+  // A third operand is a policy for caches.
+  if (in.operands.size() != (has_cache_policy(in) ? 3u : 2u)) refuse("wrong number of operands");
   address(in, in.operands[is_store ? 0 : 1], op);
   const Operand& value = in.operands[is_store ? 1 : 0];
   std::vector<Operand> elements =
       value.kind == ptx::OperandKind::kVector ? value.elements : std::vector{value};
   if (elements.size() != in.vector_width) refuse("the vector has another number of elements");
-  if (in.type_count != 1 || in.type() == Type::kPred) refuse("unsupported type");
+  if (in.type() == Type::kB128) return load_or_store_wide(in, value, op);
+  const std::uint32_t bytes = ptx::bytes_of(in.type()) * in.vector_width;
+  if (bytes > (in.space() == ptx::Space::kGlobal ? 32u : 16u)) refuse("the vector is too large");
   // A register may be wider than what is loaded or stored, but all of a vector's are alike.
   bool wide = ptx::bits_of(in.type()) == 64;
   for (const Operand& element : elements) {
@@ -75,12 +85,12 @@ void FunctionDecoder::load_or_store(const ptx::Instruction& in, Op op) {
   std::vector<std::uint32_t> list;
   for (const Operand& element : elements) {
     if (!is_store) {
-      list.push_back(destination(element, slot_type));
+      list.push_back(destination(element, slot_type, Fit::kAtLeast));
       if (list.back() == kNoSlot && elements.size() == 1) refuse("a destination register expected");
     } else if (element.kind == ptx::OperandKind::kRegister || element.kind == ptx::OperandKind::kSpecial ||
                element.kind == ptx::OperandKind::kVariable ||
                element.kind == ptx::OperandKind::kModuleVariable) {
-      list.push_back(source(element, slot_type));
+      list.push_back(source(element, slot_type, Fit::kAtLeast));
     } else {
       list.push_back(constant_slot(immediate_bits(element, in.type()), wide));
     }
@@ -89,6 +99,17 @@ void FunctionDecoder::load_or_store(const ptx::Instruction& in, Op op) {
   op.width = in.vector_width;
   op.run = is_store ? handlers_.store(in.type(), wide) : handlers_.load(in.type(), wide);
   if (op.run == nullptr) refuse("unsupported type");
+  emit(op);
+}
+
+void FunctionDecoder::load_or_store_wide(const ptx::Instruction& in, const Operand& value, Op op) {
+  if (in.vector_width != 1) refuse("the vector is too large");
+  const auto slots = wide_slots(value);
+  op.list = add_list({slots[0], slots[1]});
+  op.width = 2;
+  op.register_bits = 64;
+  op.run =
+      in.opcode == ptx::Opcode::kSt ? handlers_.store(Type::kB64, true) : handlers_.load(Type::kB64, true);
   emit(op);
 }
 
@@ -109,20 +130,53 @@ void FunctionDecoder::is_space(const ptx::Instruction& in, Op op) {
   emit(op);
 }
 
+// Vectors are as many atomic operations, one an element: that is all that PTX promises.
 void FunctionDecoder::atomic(const ptx::Instruction& in, Op op) {
   const bool is_red = in.opcode == ptx::Opcode::kRed;
   const bool is_cas = in.has(ptx::Modifier::kCas);
   const std::size_t first = is_red ? 0 : 1;
-  if (in.operands.size() != first + (is_cas ? 3u : 2u)) refuse("wrong number of operands");
+  const std::size_t count = first + (is_cas ? 3u : 2u) + (has_cache_policy(in) ? 1u : 0u);
+  if (in.operands.size() != count) refuse("wrong number of operands");
   op.run = handlers_.atomic(in);
   if (op.run == nullptr) refuse("unsupported atomic operation");
   address(in, in.operands[first], op);
   if (op.memory == Memory::kLaunchParam || op.memory == Memory::kFrameParam)
     refuse("parameters are not writable");
-  if (!is_red) op.d = destination(in.operands[0], in.type());
-  op.b = source(in.operands[first + 1], in.type());
-  if (is_cas) op.c = source(in.operands[first + 2], in.type());
-  emit(op);
+  const bool is_vector = in.vector_width > 1;
+  const Operand& value = in.operands[first + 1];
+  if (is_vector && (value.kind != ptx::OperandKind::kVector || value.elements.size() != in.vector_width)) {
+    refuse("the vector has another number of elements");
+  }
+  const bool wide = in.type() == Type::kB128;
+  const auto read = [&](const Operand& operand) {
+    return wide ? wide_slots(operand)[0] : source(operand, in.type());
+  };
+  std::vector<Op> moves;
+  for (std::uint32_t i = 0; i < in.vector_width; ++i) {
+    Op element = op;
+    if (!is_red) {
+      const Operand& d = in.operands[0];
+      if (is_vector && (d.kind != ptx::OperandKind::kVector || d.elements.size() != in.vector_width)) {
+        refuse("the vector has another number of elements");
+      }
+      const Operand& old = is_vector ? d.elements[i] : d;
+      const bool discarded = old.kind == ptx::OperandKind::kDiscard;
+      element.d = discarded ? kNoSlot : wide ? wide_slots(old)[0] : destination(old, in.type());
+      if (is_vector && !discarded) {
+        // A register that gets an old value may be one that a later element reads.
+        Op move = op;
+        move.run = handlers_.move32;
+        move.d = element.d;
+        move.a = element.d = scratch_slot(false);
+        moves.push_back(move);
+      }
+    }
+    element.b = read(is_vector ? value.elements[i] : value);
+    if (is_cas) element.c = read(in.operands[first + 2]);
+    element.imm += static_cast<std::int64_t>(i) * ptx::bytes_of(in.type());
+    emit(element);
+  }
+  for (const Op& move : moves) emit(move);
 }
 
 }  // namespace refrain::simgpu

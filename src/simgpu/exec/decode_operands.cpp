@@ -2,6 +2,7 @@
 // Widths are checked here, so that a lane loop never reads a slot of another size.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "simgpu/exec/decode.hpp"
@@ -34,24 +35,59 @@ std::uint32_t FunctionDecoder::register_slot(std::uint32_t index) {
   if (slots_[index] != kNoSlot) return slots_[index];
   const ptx::Register& reg = function_.registers[index];
   const std::uint32_t bits = ptx::bits_of(reg.type);
-  if (bits > 64 || reg.vector_width != 1)
-    refuse(fmt::format("unsupported type of register {}", name_of(reg)));
+  if (reg.vector_width != 1) refuse(fmt::format("unsupported type of register {}", name_of(reg)));
   if (reg.type == Type::kPred) {
-    if (predicates_left_ == 0) {
-      next_predicate_ = code_.register_bytes;
-      predicates_left_ = kPredicatesPerLine;
-      code_.register_bytes += kLineBytes;
-    }
-    slots_[index] = next_predicate_;
-    next_predicate_ += sizeof(LaneMask);
-    --predicates_left_;
+    slots_[index] = new_predicate();
   } else {
+    // A register of 128 bits is two slots of 64.
+    const std::uint32_t words = std::max(bits, 32u) / 32;
     slots_[index] = code_.register_bytes;
-    code_.register_bytes += kLanes * (bits == 64 ? 8 : 4);
-    code_.register_count += bits == 64 ? 2 : 1;
+    code_.register_bytes += kLanes * 4 * words;
+    code_.register_count += words;
   }
   if (code_.register_bytes >= kSpecialFlag) refuse("the function has too many registers");
   return slots_[index];
+}
+
+std::uint32_t FunctionDecoder::new_predicate() {
+  if (predicates_left_ == 0) {
+    next_predicate_ = code_.register_bytes;
+    predicates_left_ = kPredicatesPerLine;
+    code_.register_bytes += kLineBytes;
+  }
+  const std::uint32_t slot = next_predicate_;
+  next_predicate_ += sizeof(LaneMask);
+  --predicates_left_;
+  return slot;
+}
+
+// The condition code: one carry flag a lane.
+std::uint32_t FunctionDecoder::carry_slot() {
+  if (carry_slot_ == kNoSlot) carry_slot_ = new_predicate();
+  return carry_slot_;
+}
+
+// A register that the program does not have.
+std::uint32_t FunctionDecoder::scratch_slot(bool wide) {
+  const std::uint32_t slot = code_.register_bytes;
+  code_.register_bytes += kLanes * (wide ? 8 : 4);
+  return slot;
+}
+
+std::array<std::uint32_t, 2> FunctionDecoder::wide_slots(const Operand& operand) {
+  if (operand.kind != ptx::OperandKind::kRegister || register_bits(operand.index) != 128) {
+    refuse("a register of 128 bits expected");
+  }
+  const std::uint32_t slot = register_slot(operand.index);
+  return {slot, slot + kLanes * 8};
+}
+
+bool FunctionDecoder::fits(Type have, Type type, Fit fit) const {
+  if (have == Type::kPred || type == Type::kPred) return have == type;
+  const std::uint32_t have_bits = ptx::bits_of(have), bits = ptx::bits_of(type);
+  if (have_bits > 64 || bits > 64 || is_64(have) != is_64(type)) return false;
+  // An 8-bit operand lies in any register of the smaller kind.
+  return fit == Fit::kAtLeast || bits == 8 || have_bits == bits;
 }
 
 std::uint32_t FunctionDecoder::constant_slot(std::uint64_t bits, bool wide) {
@@ -78,11 +114,11 @@ std::uint32_t FunctionDecoder::special_slot(ptx::SpecialRegister special) {
   return specials_.back().offset;
 }
 
-std::uint32_t FunctionDecoder::destination(const Operand& operand, Type type) {
+std::uint32_t FunctionDecoder::destination(const Operand& operand, Type type, Fit fit) {
   if (operand.kind == ptx::OperandKind::kDiscard) return kNoSlot;
   if (operand.kind != ptx::OperandKind::kRegister) refuse("a destination register expected");
   const Type have = function_.registers[operand.index].type;
-  if ((have == Type::kPred) != (type == Type::kPred) || is_64(have) != is_64(type)) {
+  if (!fits(have, type, fit)) {
     refuse(fmt::format("register {} does not fit type .{}", name_of(function_.registers[operand.index]),
                        ptx::name_of(type)));
   }
@@ -91,7 +127,12 @@ std::uint32_t FunctionDecoder::destination(const Operand& operand, Type type) {
 
 std::uint32_t FunctionDecoder::predicate_source(const Operand& operand, bool* negated) {
   if (operand.kind != ptx::OperandKind::kRegister || function_.registers[operand.index].type != Type::kPred) {
-    // A constant predicate: an integer that is zero or not.
+    // A constant predicate: an integer that is zero or not. The only predefined one tells of clusters: there
+    // are none.
+    if (operand.kind == ptx::OperandKind::kSpecial &&
+        ptx::bits_of(static_cast<ptx::SpecialRegister>(operand.index)) == 1) {
+      return constant_slot(0, false);
+    }
     if (operand.kind == ptx::OperandKind::kInteger)
       return constant_slot(operand.value != 0 ? kAllLanes : 0, false);
     refuse("a predicate register expected");
@@ -126,13 +167,13 @@ std::uint64_t FunctionDecoder::immediate_bits(const Operand& operand, Type type)
   }
 }
 
-std::uint32_t FunctionDecoder::source(const Operand& operand, Type type) {
+std::uint32_t FunctionDecoder::source(const Operand& operand, Type type, Fit fit) {
   if (type == Type::kNone) refuse("unsupported type");
   if (type == Type::kPred) return predicate_source(operand);
   switch (operand.kind) {
     case ptx::OperandKind::kRegister: {
       const Type have = function_.registers[operand.index].type;
-      if (have == Type::kPred || is_64(have) != is_64(type) || operand.negated) {
+      if (!fits(have, type, fit) || operand.negated) {
         refuse(fmt::format("register {} does not fit type .{}", name_of(function_.registers[operand.index]),
                            ptx::name_of(type)));
       }
@@ -140,7 +181,8 @@ std::uint32_t FunctionDecoder::source(const Operand& operand, Type type) {
     }
     case ptx::OperandKind::kSpecial: {
       const auto special = static_cast<ptx::SpecialRegister>(operand.index);
-      if ((ptx::bits_of(special) == 64) != is_64(type)) refuse("the special register has another width");
+      if ((ptx::bits_of(special) == 64) != is_64(type) || ptx::bits_of(special) == 1)
+        refuse("the special register has another width");
       return special_slot(special);
     }
     case ptx::OperandKind::kVariable:

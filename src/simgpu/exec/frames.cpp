@@ -18,7 +18,8 @@ std::uint32_t round_up(std::uint32_t value) {
 
 bool depends_on_block(ptx::SpecialRegister special) {
   return special == ptx::SpecialRegister::kCtaidX || special == ptx::SpecialRegister::kCtaidY ||
-         special == ptx::SpecialRegister::kCtaidZ;
+         special == ptx::SpecialRegister::kCtaidZ || special == ptx::SpecialRegister::kClusteridX ||
+         special == ptx::SpecialRegister::kClusteridY || special == ptx::SpecialRegister::kClusteridZ;
 }
 
 // Clocks have no slots: they are read when they are moved.
@@ -170,7 +171,19 @@ std::uint64_t special_value(const Warp& warp, ptx::SpecialRegister special, std:
     case SpecialRegister::kGlobaltimerHi: return now >> 32;
     case SpecialRegister::kClock64:
     case SpecialRegister::kGlobaltimer: return now;
-    case SpecialRegister::kCount: break;
+    // A cluster is one block.
+    case SpecialRegister::kClusteridX: return block.index.x;
+    case SpecialRegister::kClusteridY: return block.index.y;
+    case SpecialRegister::kClusteridZ: return block.index.z;
+    case SpecialRegister::kNclusteridX: return grid.x;
+    case SpecialRegister::kNclusteridY: return grid.y;
+    case SpecialRegister::kNclusteridZ: return grid.z;
+    case SpecialRegister::kClusterNctaidX:
+    case SpecialRegister::kClusterNctaidY:
+    case SpecialRegister::kClusterNctaidZ:
+    case SpecialRegister::kClusterNctarank: return 1;
+    case SpecialRegister::kAggrSmemSize: return block.shared.size();
+    default: break;  // performance counters, environment, ranks in a cluster, reserved shared memory: none
   }
   return 0;
 }

@@ -2,14 +2,14 @@
 // has. A null handler means that the instruction is not supported; the decoder says so.
 #pragma once
 
+#include "simgpu/exec/matrix.hpp"
 #include "simgpu/exec/program.hpp"
 
 namespace refrain::simgpu {
 
 struct HandlerTable {
-  // Arithmetic, logic, conversion, comparison and selection.
+  // Arithmetic, logic, conversion, comparison and selection; null: see find_general.
   Handler (*alu)(const ptx::Instruction& instruction);
-  Handler (*convert_narrow)(const ptx::Instruction& instruction);  // cvt to a 16-bit register
   Handler (*load)(ptx::Type type, bool to_64);
   Handler (*store)(ptx::Type type, bool from_64);
   Handler (*atomic)(const ptx::Instruction& instruction);  // atom and red
@@ -23,6 +23,13 @@ struct HandlerTable {
   Handler clock;     // imm: a SpecialRegister
   Handler isspacep;  // imm: window
   Handler nothing;
+  // Matrices: see matrix.hpp.
+  Handler (*matrix_product)(const MatrixProduct& product);
+  Handler (*move_fragment)(bool is_load, std::uint32_t element_bytes);
+  Handler (*load_small)(bool transposed);
+  Handler (*store_small)(bool transposed);
+  Handler transpose;
+  Handler load_part;  // of cp.async
 };
 
 namespace baseline {
@@ -32,5 +39,10 @@ namespace avx2 {
 const HandlerTable& table();
 }
 const HandlerTable& handlers();  // the best that this host can run
+
+// The forms of arithmetic that are rare: one loop for many of them, driven by Op::imm (options_of) and, where types
+// matter at run time, by Op::target (general_types). Compiled once. Null: not supported.
+Handler find_general(const ptx::Instruction& instruction);
+std::uint32_t general_types(const ptx::Instruction& instruction);
 
 }  // namespace refrain::simgpu

@@ -220,7 +220,7 @@ TEST(calls, unknown_functions_and_results_are_effects) {
   EXPECT_EQ(shown(known), "8:w");
   EXPECT_TRUE(known.replayable()) << known.reason;
   const KernelAccess indirect =
-      of_body("{ .param .b64 a; .param .b64 b; call (b), %rd4, (a), proto; }", declarations);
+      of_body("{ .param .b64 a; .param .b64 b; proto: .callprototype (.param .b64 _) _ (.param .b64 _); call (b), %rd4, (a), proto; }", declarations);
   EXPECT_EQ(indirect.effects, static_cast<std::uint32_t>(kCalls));
 }
 

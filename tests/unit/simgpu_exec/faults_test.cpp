@@ -105,13 +105,18 @@ INSTANTIATE_TEST_SUITE_P(
     modules, Refused,
     testing::Values(BadModule{"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 %r1, %r2;", "wmma.mma.sync"},
                     BadModule{"frobnicate.u32 %r1, %r2;", "frobnicate.u32"},
-                    BadModule{"add.cc.u32 %r1, %r2, %r3;", "add.cc.u32"},
+                    BadModule{"add.cc.f32 %f1, %f2, %f3;", "add.cc.f32"},
+                    BadModule{"add.ftz.s32 %r1, %r2, %r3;", "'add.ftz.s32' in k"},
+                    BadModule{"fma.f32 %f1, %f2, %f3, %f4;", "fma.f32"},
+                    BadModule{"vadd.s32.s32.s32 %r1, %r2, %r3;", "vadd.s32"},
+                    BadModule{"mapa.shared::cluster.u64 %rd2, %rd1, %r1;", "mapa"},
+                    BadModule{"wgmma.fence.sync.aligned;", "wgmma"},
                     BadModule{"add.u32 %r1, %r2;", "operands"}, BadModule{"add.u32 %r1, %rd1, 1;", "%rd1"},
                     BadModule{"mov.u32 %r1, %undefined;", "%undefined"},
                     BadModule{"bar.arrive 0, 32;", "bar.arrive"},
                     BadModule{"atom.global.add.bf16 %r1, [%rd1], %r2;", "atom.global.add.bf16"},
                     BadModule{"cvt.rn.bf16.f32 %r1, %f1;", "cvt.rn.bf16.f32"},
-                    BadModule{"shfl.bfly.b32 %r1, %r1, 1, 31;", "sync"},
+                    BadModule{"shfl.bfly.b32 %r1, %r1, 1, 31;", "shfl.bfly.b32"},
                     BadModule{"ld.global.b128 %r1, [%rd1];", "b128"}));
 
 TEST(load, text_without_version_and_missing_variables) {

@@ -1,4 +1,5 @@
-// setp, set, selp, slct, testp: comparisons of every type, ordered and unordered.
+// setp, selp, slct, testp: comparisons of every type, ordered and unordered. Those that give numbers (set) or
+// compare pairs are in general_compare.cpp.
 
 template <class T>
 inline auto comparable(SlotOf<T> bits) {
@@ -136,46 +137,31 @@ void setp(Warp& w, const Op& op, LaneMask mask) {
   }
 }
 
-// set: op.imm is what true looks like.
-template <class T, class C, bool kFtz>
-void set(Warp& w, const Op& op, LaneMask mask) {
-  const LaneMask result = combine(w, op, compare_lanes<T, C, kFtz>(w, op));
-  std::uint32_t* d = w.at<std::uint32_t>(op.d);
-  for (std::uint32_t i = 0; i < kLanes; ++i) {
-    if (((mask >> i) & 1u) != 0) d[i] = ((result >> i) & 1u) != 0 ? static_cast<std::uint32_t>(op.imm) : 0;
-  }
-}
-
-template <class T, class C, bool kFtz>
-Handler compare_as(ptx::Opcode opcode) {
-  return opcode == ptx::Opcode::kSetp ? setp<T, C, kFtz> : set<T, C, kFtz>;
-}
-
 template <class T, bool kFtz>
 Handler compare_handler(const ptx::Instruction& in) {
   using ptx::Modifier;
-  if (in.has(Modifier::kEq)) return compare_as<T, Eq, kFtz>(in.opcode);
-  if (in.has(Modifier::kNe)) return compare_as<T, Ne, kFtz>(in.opcode);
-  if (in.has(Modifier::kLt) || in.has(Modifier::kLo)) return compare_as<T, Lt, kFtz>(in.opcode);
-  if (in.has(Modifier::kLe) || in.has(Modifier::kLs)) return compare_as<T, Le, kFtz>(in.opcode);
-  if (in.has(Modifier::kGt) || in.has(Modifier::kHi)) return compare_as<T, Gt, kFtz>(in.opcode);
-  if (in.has(Modifier::kGe) || in.has(Modifier::kHs)) return compare_as<T, Ge, kFtz>(in.opcode);
+  if (in.has(Modifier::kEq)) return setp<T, Eq, kFtz>;
+  if (in.has(Modifier::kNe)) return setp<T, Ne, kFtz>;
+  if (in.has(Modifier::kLt) || in.has(Modifier::kLo)) return setp<T, Lt, kFtz>;
+  if (in.has(Modifier::kLe) || in.has(Modifier::kLs)) return setp<T, Le, kFtz>;
+  if (in.has(Modifier::kGt) || in.has(Modifier::kHi)) return setp<T, Gt, kFtz>;
+  if (in.has(Modifier::kGe) || in.has(Modifier::kHs)) return setp<T, Ge, kFtz>;
   if constexpr (kIsFloating<T>) {
-    if (in.has(Modifier::kEqu)) return compare_as<T, Equ, kFtz>(in.opcode);
-    if (in.has(Modifier::kNeu)) return compare_as<T, Neu, kFtz>(in.opcode);
-    if (in.has(Modifier::kLtu)) return compare_as<T, Ltu, kFtz>(in.opcode);
-    if (in.has(Modifier::kLeu)) return compare_as<T, Leu, kFtz>(in.opcode);
-    if (in.has(Modifier::kGtu)) return compare_as<T, Gtu, kFtz>(in.opcode);
-    if (in.has(Modifier::kGeu)) return compare_as<T, Geu, kFtz>(in.opcode);
-    if (in.has(Modifier::kNum)) return compare_as<T, Num, kFtz>(in.opcode);
-    if (in.has(Modifier::kIsNan)) return compare_as<T, Nan, kFtz>(in.opcode);
+    if (in.has(Modifier::kEqu)) return setp<T, Equ, kFtz>;
+    if (in.has(Modifier::kNeu)) return setp<T, Neu, kFtz>;
+    if (in.has(Modifier::kLtu)) return setp<T, Ltu, kFtz>;
+    if (in.has(Modifier::kLeu)) return setp<T, Leu, kFtz>;
+    if (in.has(Modifier::kGtu)) return setp<T, Gtu, kFtz>;
+    if (in.has(Modifier::kGeu)) return setp<T, Geu, kFtz>;
+    if (in.has(Modifier::kNum)) return setp<T, Num, kFtz>;
+    if (in.has(Modifier::kIsNan)) return setp<T, Nan, kFtz>;
   }
   return nullptr;
 }
 
 inline Handler find_compare(const ptx::Instruction& in) {
   const bool ftz = in.has(ptx::Modifier::kFtz);
-  switch (in.types[in.opcode == ptx::Opcode::kSet ? 1 : 0]) {
+  switch (in.type()) {
     case ptx::Type::kB16:
     case ptx::Type::kU16: return compare_handler<std::uint16_t, false>(in);
     case ptx::Type::kS16: return compare_handler<std::int16_t, false>(in);
@@ -186,6 +172,7 @@ inline Handler find_compare(const ptx::Instruction& in) {
     case ptx::Type::kU64: return compare_handler<std::uint64_t, false>(in);
     case ptx::Type::kS64: return compare_handler<std::int64_t, false>(in);
     case ptx::Type::kF16: return ftz ? nullptr : compare_handler<AsHalf, false>(in);
+    case ptx::Type::kBf16: return compare_handler<AsBrain, false>(in);
     case ptx::Type::kF32: return ftz ? compare_handler<float, true>(in) : compare_handler<float, false>(in);
     case ptx::Type::kF64: return compare_handler<double, false>(in);
     default: return nullptr;

@@ -1,34 +1,15 @@
-// cvt between integer and floating types of every width, with PTX's rounding, clamping and NaN rules.
+// The conversions that programs are full of; the others are in general_convert.cpp. Between integers, between
+// integers and f32 or f64, between floating types.
 
-// Float to integer: out of range clamps, a NaN gives zero.
-template <class D>
-inline D clamp_to(double x) {
-  constexpr double kLow = static_cast<double>(std::numeric_limits<D>::min());
-  // One past the largest: exact, unlike the largest itself.
-  constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<D>::max() / 2 + 1);
-  if (x != x) return 0;
-  if (x <= kLow) return std::numeric_limits<D>::min();
-  if (x >= kEnd) return std::numeric_limits<D>::max();
-  return static_cast<D>(x);
-}
-
-enum class Integral { kNo, kNearest, kZero, kDown, kUp };
-
-template <Integral kHow>
-inline double integral(double x) {
-  if constexpr (kHow == Integral::kNearest) return __builtin_rint(x);
-  if constexpr (kHow == Integral::kZero) return __builtin_trunc(x);
-  if constexpr (kHow == Integral::kDown) return __builtin_floor(x);
-  if constexpr (kHow == Integral::kUp) return __builtin_ceil(x);
-  return x;
-}
-
-struct AsHalf {};  // stands for the type f16 among float and double
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, AsHalf> || std::is_same_v<T, AsBrain>;
+template <class T>
+constexpr bool kIsFloating = kIsHalf<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 template <class S>
 inline auto source_value(SlotOf<S> bits) {
-  if constexpr (std::is_same_v<S, AsHalf>) {
-    return half_to_double(bits & 0xffff);
+  if constexpr (kIsHalf<S>) {
+    return S::widen(bits & 0xffff);
   } else if constexpr (std::is_same_v<S, float>) {
     return std::bit_cast<float>(bits);
   } else if constexpr (std::is_same_v<S, double>) {
@@ -38,195 +19,185 @@ inline auto source_value(SlotOf<S> bits) {
   }
 }
 
-template <class T>
-constexpr bool kIsFloating =
-    std::is_same_v<T, AsHalf> || std::is_same_v<T, float> || std::is_same_v<T, double>;
-
-// Integer to integer.
-template <class D, class S, bool kSat>
+// Integer to integer, into a register of the same size as D.
+template <class D, class S>
 struct IntToInt {
   static SlotOf<D> apply(SlotOf<S> bits) {
-    const S x = source_value<S>(bits);
-    D r = static_cast<D>(x);
-    if constexpr (kSat) {
-      if (std::cmp_less(x, std::numeric_limits<D>::min())) r = std::numeric_limits<D>::min();
-      if (std::cmp_greater(x, std::numeric_limits<D>::max())) r = std::numeric_limits<D>::max();
-    }
-    if constexpr (sizeof(D) == 8) return static_cast<std::uint64_t>(r);
-    // Sign-extended: a narrower register is masked afterwards.
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(r));
+    return static_cast<std::make_unsigned_t<D>>(static_cast<D>(source_value<S>(bits)));
   }
 };
-
-template <class S>
-struct IntToF32 {
-  static std::uint32_t apply(SlotOf<S> bits) {
-    return std::bit_cast<std::uint32_t>(static_cast<float>(source_value<S>(bits)));
-  }
-};
-template <class S>
-struct IntToF64 {
-  static std::uint64_t apply(SlotOf<S> bits) {
-    return std::bit_cast<std::uint64_t>(static_cast<double>(source_value<S>(bits)));
-  }
-};
-template <class S>
-struct IntToF16 {
-  static std::uint32_t apply(SlotOf<S> bits) {
-    return double_to_half(static_cast<double>(source_value<S>(bits)));
-  }
-};
-
-template <class D, class S, Integral kHow, bool kFtz>
-struct FloatToInt {
-  static SlotOf<D> apply(SlotOf<S> bits) {
-    if constexpr (kFtz && std::is_same_v<S, float>) bits = flush32(bits);
-    const D r = clamp_to<D>(integral<kHow>(static_cast<double>(source_value<S>(bits))));
-    if constexpr (sizeof(D) == 8) return static_cast<std::uint64_t>(r);
-    if constexpr (sizeof(D) == 2) return static_cast<std::uint16_t>(r);
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(r));
-  }
-};
-
-template <class D, class S, Integral kHow, bool kFtz, bool kSat, bool kToZero>
-struct FloatToFloat {
-  static SlotOf<D> apply(SlotOf<S> bits) {
-    if constexpr (kFtz && std::is_same_v<S, float>) bits = flush32(bits);
-    double x = static_cast<double>(source_value<S>(bits));
-    x = integral<kHow>(x);
-    if constexpr (kSat) x = x > 0 ? (x < 1 ? x : 1.0) : 0.0;
-    if constexpr (std::is_same_v<D, AsHalf>) return double_to_half<kToZero>(x);
-    if constexpr (std::is_same_v<D, float>) return out32<kFtz, false>(static_cast<float>(x));
-    if constexpr (std::is_same_v<D, double>) return out64(x);
-  }
-};
-
-// A signed result in a 16-bit register: its upper half is zero. Registers outside the mask keep what they
-// hold.
-template <Handler H, unsigned kBits>
-void narrowed(Warp& w, const Op& op, LaneMask mask) {
-  H(w, op, mask);
-  std::uint32_t* d = w.at<std::uint32_t>(op.d);
-  for (std::uint32_t i = 0; i < kLanes; ++i) d[i] &= (1u << kBits) - 1;
-}
-
-inline Integral integral_of(const ptx::Instruction& in, bool to_integer) {
-  using ptx::Modifier;
-  if (in.has(Modifier::kRni) || (to_integer && in.has(Modifier::kRn))) return Integral::kNearest;
-  if (in.has(Modifier::kRzi) || (to_integer && in.has(Modifier::kRz))) return Integral::kZero;
-  if (in.has(Modifier::kRmi) || (to_integer && in.has(Modifier::kRm))) return Integral::kDown;
-  if (in.has(Modifier::kRpi) || (to_integer && in.has(Modifier::kRp))) return Integral::kUp;
-  return to_integer ? Integral::kZero : Integral::kNo;
-}
 
 template <class D, class S>
-Handler int_to_int(const ptx::Instruction& in, bool narrow) {
-  constexpr Handler kPlain = map1<SlotOf<D>, SlotOf<S>, IntToInt<D, S, false>>;
-  constexpr Handler kClamped = map1<SlotOf<D>, SlotOf<S>, IntToInt<D, S, true>>;
-  if constexpr (sizeof(D) < 4 && std::is_signed_v<D>) {
-    if (narrow) return in.has(ptx::Modifier::kSat) ? narrowed<kClamped, 16> : narrowed<kPlain, 16>;
+struct IntToFloat {
+  static SlotOf<D> apply(SlotOf<S> bits) {
+    return std::bit_cast<SlotOf<D>>(static_cast<D>(source_value<S>(bits)));
   }
-  return in.has(ptx::Modifier::kSat) ? kClamped : kPlain;
-}
+};
 
-template <class D, class S, bool kFtz>
-Handler float_to_int_how(const ptx::Instruction& in) {
-  switch (integral_of(in, true)) {
-    case Integral::kNearest: return map1<SlotOf<D>, SlotOf<S>, FloatToInt<D, S, Integral::kNearest, kFtz>>;
-    case Integral::kDown: return map1<SlotOf<D>, SlotOf<S>, FloatToInt<D, S, Integral::kDown, kFtz>>;
-    case Integral::kUp: return map1<SlotOf<D>, SlotOf<S>, FloatToInt<D, S, Integral::kUp, kFtz>>;
-    default: return map1<SlotOf<D>, SlotOf<S>, FloatToInt<D, S, Integral::kZero, kFtz>>;
+// f32 to 32 bits: out of range clamps, a NaN gives zero. In double everything in between is exact.
+template <class D, Rounding kHow>
+struct F32ToInt {
+  static std::uint32_t apply(std::uint32_t bits) {
+    const double x = static_cast<double>(std::bit_cast<float>(bits));
+    double r = x;
+    if constexpr (kHow == Rounding::kNearest) r = __builtin_rint(x);
+    if constexpr (kHow == Rounding::kDown) r = __builtin_floor(x);
+    if constexpr (kHow == Rounding::kUp) r = __builtin_ceil(x);
+    constexpr double kLow = static_cast<double>(std::numeric_limits<D>::min());
+    constexpr double kHigh = static_cast<double>(std::numeric_limits<D>::max());
+    r = r > kLow ? r : kLow;
+    r = r < kHigh ? r : kHigh;
+    r = x != x ? 0.0 : r;
+    // Through 64 bits where a double may be beyond what the host's instruction for 32 takes.
+    if constexpr (std::is_signed_v<D>) return static_cast<std::uint32_t>(static_cast<D>(r));
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(r));
   }
-}
+};
 
-template <class D, class S, Integral kHow, bool kFtz, bool kSat>
-Handler float_to_float_rounded(const ptx::Instruction& in) {
-  using ptx::Modifier;
-  if constexpr (std::is_same_v<D, AsHalf>) {
-    if (in.has(Modifier::kRm) || in.has(Modifier::kRp)) return nullptr;
-    return in.has(Modifier::kRz) ? map1<SlotOf<D>, SlotOf<S>, FloatToFloat<D, S, kHow, kFtz, kSat, true>>
-                                 : map1<SlotOf<D>, SlotOf<S>, FloatToFloat<D, S, kHow, kFtz, kSat, false>>;
-  } else {
-    return with_rounding<map1<SlotOf<D>, SlotOf<S>, FloatToFloat<D, S, kHow, kFtz, kSat, false>>>(in);
+// f32 to f32: rounded to an integer or not.
+template <bool kIntegral, Rounding kHow, bool kFtz, bool kSat>
+struct F32ToF32 {
+  static std::uint32_t apply(std::uint32_t bits) {
+    float x = in32<kFtz>(bits);
+    if constexpr (kIntegral && kHow == Rounding::kNearest) x = __builtin_rintf(x);
+    if constexpr (kIntegral && kHow == Rounding::kZero) x = __builtin_truncf(x);
+    if constexpr (kIntegral && kHow == Rounding::kDown) x = __builtin_floorf(x);
+    if constexpr (kIntegral && kHow == Rounding::kUp) x = __builtin_ceilf(x);
+    return out32<kFtz, kSat>(x);
   }
-}
+};
 
-template <class D, class S, bool kFtz, bool kSat>
-Handler float_to_float_how(const ptx::Instruction& in) {
-  switch (integral_of(in, false)) {
-    case Integral::kNearest: return float_to_float_rounded<D, S, Integral::kNearest, kFtz, kSat>(in);
-    case Integral::kZero: return float_to_float_rounded<D, S, Integral::kZero, kFtz, kSat>(in);
-    case Integral::kDown: return float_to_float_rounded<D, S, Integral::kDown, kFtz, kSat>(in);
-    case Integral::kUp: return float_to_float_rounded<D, S, Integral::kUp, kFtz, kSat>(in);
-    default: return float_to_float_rounded<D, S, Integral::kNo, kFtz, kSat>(in);
+template <bool kFtz>
+struct F32ToF64 {
+  static std::uint64_t apply(std::uint32_t bits) {
+    // The host's conversion keeps the payload of a NaN and makes it quiet, as PTX does.
+    return std::bit_cast<std::uint64_t>(static_cast<double>(in32<kFtz>(bits)));
   }
-}
+};
+template <bool kFtz>
+struct F64ToF32 {
+  static std::uint32_t apply(std::uint64_t bits) {
+    return out32<kFtz, false>(static_cast<float>(std::bit_cast<double>(bits)));
+  }
+};
+
+template <class H>
+struct HalfToF32 {
+  static std::uint32_t apply(std::uint32_t bits) { return out32<false, false>(H::widen(bits & 0xffff)); }
+};
+template <class H>
+struct F32ToHalf {
+  static std::uint32_t apply(std::uint32_t bits) { return H::narrow(std::bit_cast<float>(bits)); }
+};
+// Two floats into one register: the first is the upper half.
+template <class H>
+struct F32sToHalves {
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
+    return (H::narrow(std::bit_cast<float>(a)) << 16) | H::narrow(std::bit_cast<float>(b));
+  }
+};
 
 template <class D, class S>
-Handler convert_handler(const ptx::Instruction& in, bool narrow) {
-  const bool ftz = in.has(ptx::Modifier::kFtz);
-  const bool sat = in.has(ptx::Modifier::kSat);
+Handler between_numbers(const ptx::Instruction& in) {
   if constexpr (!kIsFloating<D> && !kIsFloating<S>) {
-    return int_to_int<D, S>(in, narrow);
-  } else if constexpr (!kIsFloating<D>) {
-    // Clamping is what the conversion does anyway.
-    const Handler plain = ftz ? float_to_int_how<D, S, true>(in) : float_to_int_how<D, S, false>(in);
-    return plain;
-  } else if constexpr (!kIsFloating<S>) {
-    if (sat) return nullptr;
-    if constexpr (std::is_same_v<D, float>)
-      return with_rounding<map1<std::uint32_t, SlotOf<S>, IntToF32<S>>>(in);
-    if constexpr (std::is_same_v<D, double>)
-      return with_rounding<map1<std::uint64_t, SlotOf<S>, IntToF64<S>>>(in);
-    if (!in.has(ptx::Modifier::kRn)) return nullptr;
-    return map1<std::uint32_t, SlotOf<S>, IntToF16<S>>;
+    return map1<SlotOf<D>, SlotOf<S>, IntToInt<D, S>>;
   } else {
-    if (ftz)
-      return sat ? float_to_float_how<D, S, true, true>(in) : float_to_float_how<D, S, true, false>(in);
-    return sat ? float_to_float_how<D, S, false, true>(in) : float_to_float_how<D, S, false, false>(in);
+    return with_rounding<map1<SlotOf<D>, SlotOf<S>, IntToFloat<D, S>>>(in);
   }
 }
 
 template <class D>
-Handler convert_from(const ptx::Instruction& in, bool narrow) {
+Handler from_integer(const ptx::Instruction& in) {
   switch (in.types[1]) {
-    case ptx::Type::kB8:
-    case ptx::Type::kU8: return convert_handler<D, std::uint8_t>(in, narrow);
-    case ptx::Type::kS8: return convert_handler<D, std::int8_t>(in, narrow);
-    case ptx::Type::kB16:
-    case ptx::Type::kU16: return convert_handler<D, std::uint16_t>(in, narrow);
-    case ptx::Type::kS16: return convert_handler<D, std::int16_t>(in, narrow);
-    case ptx::Type::kB32:
-    case ptx::Type::kU32: return convert_handler<D, std::uint32_t>(in, narrow);
-    case ptx::Type::kS32: return convert_handler<D, std::int32_t>(in, narrow);
-    case ptx::Type::kB64:
-    case ptx::Type::kU64: return convert_handler<D, std::uint64_t>(in, narrow);
-    case ptx::Type::kS64: return convert_handler<D, std::int64_t>(in, narrow);
-    case ptx::Type::kF16: return convert_handler<D, AsHalf>(in, narrow);
-    case ptx::Type::kF32: return convert_handler<D, float>(in, narrow);
-    case ptx::Type::kF64: return convert_handler<D, double>(in, narrow);
+    case ptx::Type::kU8: return between_numbers<D, std::uint8_t>(in);
+    case ptx::Type::kS8: return between_numbers<D, std::int8_t>(in);
+    case ptx::Type::kU16: return between_numbers<D, std::uint16_t>(in);
+    case ptx::Type::kS16: return between_numbers<D, std::int16_t>(in);
+    case ptx::Type::kU32: return between_numbers<D, std::uint32_t>(in);
+    case ptx::Type::kS32: return between_numbers<D, std::int32_t>(in);
+    case ptx::Type::kU64: return between_numbers<D, std::uint64_t>(in);
+    case ptx::Type::kS64: return between_numbers<D, std::int64_t>(in);
     default: return nullptr;
   }
 }
 
-// narrow: the destination is a 16-bit register.
-inline Handler find_convert(const ptx::Instruction& in, bool narrow) {
+inline Handler to_number(const ptx::Instruction& in) {
   switch (in.types[0]) {
-    case ptx::Type::kB8:
-    case ptx::Type::kU8: return convert_from<std::uint8_t>(in, narrow);
-    case ptx::Type::kS8: return convert_from<std::int8_t>(in, narrow);
-    case ptx::Type::kB16:
-    case ptx::Type::kU16: return convert_from<std::uint16_t>(in, narrow);
-    case ptx::Type::kS16: return convert_from<std::int16_t>(in, narrow);
-    case ptx::Type::kB32:
-    case ptx::Type::kU32: return convert_from<std::uint32_t>(in, narrow);
-    case ptx::Type::kS32: return convert_from<std::int32_t>(in, narrow);
-    case ptx::Type::kB64:
-    case ptx::Type::kU64: return convert_from<std::uint64_t>(in, narrow);
-    case ptx::Type::kS64: return convert_from<std::int64_t>(in, narrow);
-    case ptx::Type::kF16: return convert_from<AsHalf>(in, narrow);
-    case ptx::Type::kF32: return convert_from<float>(in, narrow);
-    case ptx::Type::kF64: return convert_from<double>(in, narrow);
+    case ptx::Type::kU16: return from_integer<std::uint16_t>(in);
+    case ptx::Type::kS16: return from_integer<std::int16_t>(in);
+    case ptx::Type::kU32: return from_integer<std::uint32_t>(in);
+    case ptx::Type::kS32: return from_integer<std::int32_t>(in);
+    case ptx::Type::kU64: return from_integer<std::uint64_t>(in);
+    case ptx::Type::kS64: return from_integer<std::int64_t>(in);
+    case ptx::Type::kF32: return from_integer<float>(in);
+    case ptx::Type::kF64: return from_integer<double>(in);
     default: return nullptr;
+  }
+}
+
+template <class D>
+Handler f32_to_integer(Rounding rounding) {
+  using U = std::uint32_t;
+  switch (rounding) {
+    case Rounding::kNearest: return map1<U, U, F32ToInt<D, Rounding::kNearest>>;
+    case Rounding::kZero: return map1<U, U, F32ToInt<D, Rounding::kZero>>;
+    case Rounding::kDown: return map1<U, U, F32ToInt<D, Rounding::kDown>>;
+    default: return map1<U, U, F32ToInt<D, Rounding::kUp>>;
+  }
+}
+
+template <bool kFtz, bool kSat>
+Handler f32_to_f32(const Options& options) {
+  using U = std::uint32_t;
+  if (!options.has(Options::kIntegral)) return map1<U, U, F32ToF32<false, Rounding::kNearest, kFtz, kSat>>;
+  switch (options.rounding()) {
+    case Rounding::kNearest: return map1<U, U, F32ToF32<true, Rounding::kNearest, kFtz, kSat>>;
+    case Rounding::kZero: return map1<U, U, F32ToF32<true, Rounding::kZero, kFtz, kSat>>;
+    case Rounding::kDown: return map1<U, U, F32ToF32<true, Rounding::kDown, kFtz, kSat>>;
+    default: return map1<U, U, F32ToF32<true, Rounding::kUp, kFtz, kSat>>;
+  }
+}
+
+inline Handler from_f32(const ptx::Instruction& in, const Options& options) {
+  using U = std::uint32_t;
+  const bool plain =
+      (options.bits & (Options::kFtz | Options::kSat | Options::kRelu | Options::kSatfinite)) == 0;
+  const bool nearest = plain && options.rounding() == Rounding::kNearest;
+  const bool ftz = options.has(Options::kFtz), sat = options.has(Options::kSat);
+  switch (in.types[0]) {
+    case ptx::Type::kS32: return plain ? f32_to_integer<std::int32_t>(options.rounding()) : nullptr;
+    case ptx::Type::kU32: return plain ? f32_to_integer<std::uint32_t>(options.rounding()) : nullptr;
+    case ptx::Type::kF64:
+      if (sat) return nullptr;
+      return ftz ? map1<std::uint64_t, U, F32ToF64<true>> : map1<std::uint64_t, U, F32ToF64<false>>;
+    case ptx::Type::kF32:
+      if (ftz) return sat ? f32_to_f32<true, true>(options) : f32_to_f32<true, false>(options);
+      return sat ? f32_to_f32<false, true>(options) : f32_to_f32<false, false>(options);
+    case ptx::Type::kF16: return nearest ? map1<U, U, F32ToHalf<AsHalf>> : nullptr;
+    case ptx::Type::kBf16: return nearest ? map1<U, U, F32ToHalf<AsBrain>> : nullptr;
+    case ptx::Type::kF16x2: return nearest ? map2<U, U, F32sToHalves<AsHalf>> : nullptr;
+    case ptx::Type::kBf16x2: return nearest ? map2<U, U, F32sToHalves<AsBrain>> : nullptr;
+    default: return nullptr;
+  }
+}
+
+// Into a register as wide as the type; wider ones are the general form's.
+inline Handler find_convert(const ptx::Instruction& in) {
+  const Options options = options_of(in);
+  if (in.has(ptx::Modifier::kPack)) return nullptr;
+  const bool to_f32 = in.type() == ptx::Type::kF32;
+  switch (in.types[1]) {
+    case ptx::Type::kF32: return from_f32(in, options);
+    case ptx::Type::kF64:
+      if (!to_f32 || options.has(Options::kSat)) return nullptr;
+      return options.has(Options::kFtz)
+                 ? with_rounding<map1<std::uint32_t, std::uint64_t, F64ToF32<true>>>(in)
+                 : with_rounding<map1<std::uint32_t, std::uint64_t, F64ToF32<false>>>(in);
+    case ptx::Type::kF16:
+      return to_f32 && !options.has(Options::kFtz | Options::kSat)
+                 ? map1<std::uint32_t, std::uint32_t, HalfToF32<AsHalf>>
+                 : nullptr;
+    case ptx::Type::kBf16: return to_f32 ? map1<std::uint32_t, std::uint32_t, HalfToF32<AsBrain>> : nullptr;
+    default: return options.has(Options::kSat) ? nullptr : to_number(in);
   }
 }

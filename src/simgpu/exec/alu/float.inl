@@ -28,34 +28,27 @@ inline std::uint32_t out32(float r) {
 inline double in64(std::uint64_t bits) {
   return std::bit_cast<double>(bits);
 }
-inline std::uint64_t out64(double r) {
-  return r != r ? kNan64 : std::bit_cast<std::uint64_t>(r);
+// A NaN operand comes out quiet, the first one where there are more; any other NaN is the canonical one.
+inline std::uint64_t quiet64(std::uint64_t bits) {
+  return bits | 0x0008000000000000;
 }
-
-// 2^x: x is split into n + f with f in [-1/2, 1/2], and 2^f is a polynomial whose error is far below a
-// float's ulp.
-inline double exp2_of(double x) {
-  x = x > 1100.0 ? 1100.0 : x;
-  x = x < -1100.0 ? -1100.0 : x;
-  const double n = (x + 0x1.8p52) - 0x1.8p52;
-  const double f = (x - n) * 0.693147180559945309417;
-  double p = 1.0 / 39916800;
-  p = p * f + 1.0 / 3628800;
-  p = p * f + 1.0 / 362880;
-  p = p * f + 1.0 / 40320;
-  p = p * f + 1.0 / 5040;
-  p = p * f + 1.0 / 720;
-  p = p * f + 1.0 / 120;
-  p = p * f + 1.0 / 24;
-  p = p * f + 1.0 / 6;
-  p = p * f + 0.5;
-  p = p * f + 1.0;
-  p = p * f + 1.0;
-  // Two factors, so that each exponent is in range: n is at most 1100 in size.
-  const auto half = static_cast<std::int64_t>(static_cast<std::int32_t>(n) / 2);
-  const auto rest = static_cast<std::int64_t>(static_cast<std::int32_t>(n)) - half;
-  return p * std::bit_cast<double>(static_cast<std::uint64_t>(half + 1023) << 52) *
-         std::bit_cast<double>(static_cast<std::uint64_t>(rest + 1023) << 52);
+inline bool is_nan64(std::uint64_t bits) {
+  return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+}
+inline std::uint64_t out64(double r, std::uint64_t a) {
+  const std::uint64_t bits = r != r ? kNan64 : std::bit_cast<std::uint64_t>(r);
+  return is_nan64(a) ? quiet64(a) : bits;
+}
+inline std::uint64_t out64(double r, std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t bits = r != r ? kNan64 : std::bit_cast<std::uint64_t>(r);
+  const std::uint64_t second = is_nan64(b) ? quiet64(b) : bits;
+  return is_nan64(a) ? quiet64(a) : second;
+}
+inline std::uint64_t out64(double r, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  const std::uint64_t bits = r != r ? kNan64 : std::bit_cast<std::uint64_t>(r);
+  const std::uint64_t third = is_nan64(c) ? quiet64(c) : bits;
+  const std::uint64_t second = is_nan64(b) ? quiet64(b) : third;
+  return is_nan64(a) ? quiet64(a) : second;
 }
 
 template <bool kFtz, bool kSat>
@@ -74,6 +67,15 @@ struct F32 {
   };
   struct Div {
     static U apply(U a, U b) { return out(in(a) / in(b)); }
+  };
+  // a * (1/b): a divisor above 2^126 has a reciprocal that is flushed.
+  struct DivApprox {
+    static U apply(U a, U b) {
+      const float x = in(a), y = in(b);
+      const float size = y < 0 ? -y : y;
+      const bool flushed = size > 0x1p126f && size - size == 0;
+      return out(flushed ? x * (y < 0 ? -0.0f : 0.0f) : x / y);
+    }
   };
   struct Fma {
     static U apply(U a, U b, U c) { return out(__builtin_fmaf(in(a), in(b), in(c))); }
@@ -95,16 +97,28 @@ struct F32 {
     }
   };
   struct Lg2 {
-    static U apply(U a) { return out(static_cast<float>(std::log2(static_cast<double>(in(a))))); }
+    static U apply(U a) {
+      const float x = in(a);
+      const double r = log2_of(x > 0 && x - x == 0 ? static_cast<double>(x) : 1.0);
+      const float special = x == 0  ? -std::numeric_limits<float>::infinity()
+                            : x < 0 ? std::numeric_limits<float>::quiet_NaN()
+                                    : x;
+      return out(x > 0 && x - x == 0 ? static_cast<float>(r) : special);
+    }
   };
   struct Sin {
-    static U apply(U a) { return out(static_cast<float>(std::sin(static_cast<double>(in(a))))); }
+    static U apply(U a) { return out(static_cast<float>(circular(static_cast<double>(in(a)), 0))); }
   };
   struct Cos {
-    static U apply(U a) { return out(static_cast<float>(std::cos(static_cast<double>(in(a))))); }
+    static U apply(U a) { return out(static_cast<float>(circular(static_cast<double>(in(a)), 1))); }
   };
   struct Tanh {
-    static U apply(U a) { return out(static_cast<float>(std::tanh(static_cast<double>(in(a))))); }
+    static U apply(U a) {
+      const float x = in(a);
+      const double r = tanh_of(x != x ? 0.0 : static_cast<double>(x));
+      // A zero keeps its sign.
+      return out(x != x || x == 0 ? x : static_cast<float>(r));
+    }
   };
   struct Neg {
     static U apply(U a) { return (kFtz ? flush32(a) : a) ^ 0x80000000; }
@@ -132,35 +146,38 @@ struct F32 {
 struct F64 {
   using U = std::uint64_t;
   struct Add {
-    static U apply(U a, U b) { return out64(in64(a) + in64(b)); }
+    static U apply(U a, U b) { return out64(in64(a) + in64(b), a, b); }
   };
   struct Sub {
-    static U apply(U a, U b) { return out64(in64(a) - in64(b)); }
+    static U apply(U a, U b) { return out64(in64(a) - in64(b), a, b); }
   };
   struct Mul {
-    static U apply(U a, U b) { return out64(in64(a) * in64(b)); }
+    static U apply(U a, U b) { return out64(in64(a) * in64(b), a, b); }
   };
   struct Div {
-    static U apply(U a, U b) { return out64(in64(a) / in64(b)); }
+    static U apply(U a, U b) { return out64(in64(a) / in64(b), a, b); }
   };
   struct Fma {
-    static U apply(U a, U b, U c) { return out64(__builtin_fma(in64(a), in64(b), in64(c))); }
+    static U apply(U a, U b, U c) { return out64(__builtin_fma(in64(a), in64(b), in64(c)), a, b, c); }
   };
   struct Rcp {
-    static U apply(U a) { return out64(1.0 / in64(a)); }
+    static U apply(U a) { return out64(1.0 / in64(a), a); }
   };
   struct Sqrt {
-    static U apply(U a) { return out64(__builtin_sqrt(in64(a))); }
+    static U apply(U a) { return out64(__builtin_sqrt(in64(a)), a); }
   };
   // The approximate forms read and give the upper 32 bits only, and flush subnormals.
   static U upper(U bits) {
     return (bits & 0x7ff0000000000000) == 0 ? bits & 0x8000000000000000 : bits & 0xffffffff00000000;
   }
   struct RcpApprox {
-    static U apply(U a) { return upper(out64(1.0 / in64(upper(a)))); }
+    static U apply(U a) { return upper(out64(1.0 / in64(upper(a)), a)); }
   };
   struct RsqrtApprox {
-    static U apply(U a) { return upper(out64(1.0 / __builtin_sqrt(in64(upper(a))))); }
+    static U apply(U a) { return upper(out64(1.0 / __builtin_sqrt(in64(upper(a))), a)); }
+  };
+  struct Rsqrt {
+    static U apply(U a) { return out64(1.0 / __builtin_sqrt(in64(a)), a); }
   };
   struct Neg {
     static U apply(U a) { return a ^ 0x8000000000000000; }
@@ -188,53 +205,70 @@ struct Copysign {
   static T apply(T a, T b) { return (b & ~kSign) | (a & kSign); }
 };
 
-template <Handler H>
-Handler with_rounding(const ptx::Instruction& in) {
-  using ptx::Modifier;
-  if (in.has(Modifier::kRz)) return rounded<H, kZero>;
-  if (in.has(Modifier::kRm)) return rounded<H, kDown>;
-  if (in.has(Modifier::kRp)) return rounded<H, kUp>;
-  return H;
-}
-
+// What has a .sat form.
 template <bool kFtz, bool kSat>
-Handler f32_handler_for(const ptx::Instruction& in) {
+Handler f32_sum_handler(const ptx::Instruction& in) {
   using F = F32<kFtz, kSat>;
   using U = std::uint32_t;
-  const bool nan = in.has(ptx::Modifier::kNan);
   switch (in.opcode) {
     case ptx::Opcode::kAdd: return with_rounding<map2<U, U, typename F::Add>>(in);
     case ptx::Opcode::kSub: return with_rounding<map2<U, U, typename F::Sub>>(in);
     case ptx::Opcode::kMul: return with_rounding<map2<U, U, typename F::Mul>>(in);
     case ptx::Opcode::kFma:
     case ptx::Opcode::kMad: return with_rounding<map3<U, U, typename F::Fma>>(in);
-    case ptx::Opcode::kDiv: return with_rounding<map2<U, U, typename F::Div>>(in);
+    default: return nullptr;
+  }
+}
+
+template <bool kFtz>
+Handler f32_extreme_handler(const ptx::Instruction& in) {
+  using F = F32<kFtz, false>;
+  using U = std::uint32_t;
+  if (in.has(ptx::Modifier::kAbs) || in.operands.size() > 3) return nullptr;
+  const bool nan = in.has(ptx::Modifier::kNan);
+  if (in.opcode == ptx::Opcode::kMin) {
+    return nan ? map2<U, U, typename F::template Extreme<false, true>>
+               : map2<U, U, typename F::template Extreme<false, false>>;
+  }
+  return nan ? map2<U, U, typename F::template Extreme<true, true>>
+             : map2<U, U, typename F::template Extreme<true, false>>;
+}
+
+template <bool kFtz>
+Handler f32_handler_for(const ptx::Instruction& in) {
+  using F = F32<kFtz, false>;
+  using U = std::uint32_t;
+  switch (in.opcode) {
+    case ptx::Opcode::kDiv:
+      if (in.has(ptx::Modifier::kApprox)) return map2<U, U, typename F::DivApprox>;
+      return with_rounding<map2<U, U, typename F::Div>>(in);
     case ptx::Opcode::kRcp: return with_rounding<map1<U, U, typename F::Rcp>>(in);
     case ptx::Opcode::kSqrt: return with_rounding<map1<U, U, typename F::Sqrt>>(in);
     case ptx::Opcode::kRsqrt: return map1<U, U, typename F::Rsqrt>;
     case ptx::Opcode::kEx2: return map1<U, U, typename F::Ex2>;
-    case ptx::Opcode::kLg2: return map1_slow<U, U, typename F::Lg2>;
+    case ptx::Opcode::kLg2: return map1<U, U, typename F::Lg2>;
     case ptx::Opcode::kSin: return map1_slow<U, U, typename F::Sin>;
     case ptx::Opcode::kCos: return map1_slow<U, U, typename F::Cos>;
-    case ptx::Opcode::kTanh: return map1_slow<U, U, typename F::Tanh>;
+    case ptx::Opcode::kTanh: return map1<U, U, typename F::Tanh>;
     case ptx::Opcode::kNeg: return map1<U, U, typename F::Neg>;
     case ptx::Opcode::kAbs: return map1<U, U, typename F::Abs>;
     case ptx::Opcode::kMin:
-      return nan ? map2<U, U, typename F::template Extreme<false, true>>
-                 : map2<U, U, typename F::template Extreme<false, false>>;
-    case ptx::Opcode::kMax:
-      return nan ? map2<U, U, typename F::template Extreme<true, true>>
-                 : map2<U, U, typename F::template Extreme<true, false>>;
+    case ptx::Opcode::kMax: return f32_extreme_handler<kFtz>(in);
     case ptx::Opcode::kCopysign: return map2<U, U, Copysign<U>>;
     default: return nullptr;
   }
 }
 
 inline Handler f32_handler(const ptx::Instruction& in) {
+  if (in.type_count != 1) return nullptr;
   const bool ftz = in.has(ptx::Modifier::kFtz);
   const bool sat = in.has(ptx::Modifier::kSat);
-  if (ftz) return sat ? f32_handler_for<true, true>(in) : f32_handler_for<true, false>(in);
-  return sat ? f32_handler_for<false, true>(in) : f32_handler_for<false, false>(in);
+  if (const Handler sum =
+          ftz ? (sat ? f32_sum_handler<true, true>(in) : f32_sum_handler<true, false>(in))
+              : (sat ? f32_sum_handler<false, true>(in) : f32_sum_handler<false, false>(in))) {
+    return sum;
+  }
+  return ftz ? f32_handler_for<true>(in) : f32_handler_for<false>(in);
 }
 
 inline Handler f64_handler(const ptx::Instruction& in) {
@@ -250,7 +284,8 @@ inline Handler f64_handler(const ptx::Instruction& in) {
     case ptx::Opcode::kRcp:
       return approx ? map1<U, U, F64::RcpApprox> : with_rounding<map1<U, U, F64::Rcp>>(in);
     case ptx::Opcode::kSqrt: return with_rounding<map1<U, U, F64::Sqrt>>(in);
-    case ptx::Opcode::kRsqrt: return map1<U, U, F64::RsqrtApprox>;
+    case ptx::Opcode::kRsqrt:
+      return in.has(ptx::Modifier::kFtz) ? map1<U, U, F64::RsqrtApprox> : map1<U, U, F64::Rsqrt>;
     case ptx::Opcode::kNeg: return map1<U, U, F64::Neg>;
     case ptx::Opcode::kAbs: return map1<U, U, F64::Abs>;
     case ptx::Opcode::kMin: return map2<U, U, F64::Extreme<false>>;

@@ -1,100 +1,100 @@
-// Half precision in software: exact widening, and rounding of a double to half in one step.
+// f16 and bf16: exact widening to float, rounding to nearest even, and the arithmetic without further words;
+// the other forms are in general_half.cpp. Sums and products of two halves rounded to float first round as if
+// once: a float has more than twice a half's bits. A fused sum is rounded to odd in between. No branches, so
+// that loops are vectorised.
 
-inline double half_to_double(std::uint32_t bits) {
-  const std::uint32_t exponent = (bits >> 10) & 31;
-  const std::uint32_t fraction = bits & 0x3ff;
-  double magnitude;
-  if (exponent == 31) {
-    magnitude = fraction != 0 ? std::bit_cast<double>(0x7ff8000000000000ull)
-                              : std::bit_cast<double>(0x7ff0000000000000ull);
-  } else if (exponent == 0) {
-    magnitude = fraction * 0x1p-24;
-  } else {
-    magnitude = std::bit_cast<double>((static_cast<std::uint64_t>(exponent + 1008) << 52) |
-                                      (static_cast<std::uint64_t>(fraction) << 42));
+constexpr std::uint32_t kHalfNan = 0x7fff;  // of both formats
+
+struct AsHalf {  // stands for the type f16 among float and double
+  static float widen(std::uint32_t bits) {
+    const std::uint32_t magnitude = (bits & 0x7fff) << 13;
+    const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+    const std::uint32_t finite_or_not = (bits & 0x7c00) == 0x7c00 ? magnitude | 0x7f800000 : scaled;
+    return std::bit_cast<float>(finite_or_not | ((bits & 0x8000) << 16));
   }
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-constexpr std::uint32_t kHalfNan = 0x7fff;
-
-// To nearest even, or towards zero. Never rounds twice.
-template <bool kToZero = false>
-inline std::uint32_t double_to_half(double x) {
-  if (x != x) return kHalfNan;
-  const auto bits = std::bit_cast<std::uint64_t>(x);
-  const auto sign = static_cast<std::uint32_t>(bits >> 48) & 0x8000;
-  const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
-  const double magnitude = std::bit_cast<double>(bits & 0x7fffffffffffffffull);
-  if (exponent == 1024) return sign | 0x7c00;
-  if (kToZero ? exponent > 15 : magnitude >= 65520.0) return sign | (kToZero ? 0x7bff : 0x7c00);
-  const int place = std::max(exponent, -14);
-  // In units of the last place: below 2^11, so that adding 2^52 rounds to an integer.
-  const double units = magnitude * std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 10 - place) << 52);
-  double whole = (units + 0x1p52) - 0x1p52;
-  if (kToZero && whole > units) whole -= 1;
-  const auto mantissa = static_cast<std::uint32_t>(whole);
-  if (mantissa < 1024) return sign | mantissa;
-  return sign | (static_cast<std::uint32_t>(place + 14) * 1024 + mantissa);
-}
-
-inline std::uint32_t flush_half(std::uint32_t bits) {
-  return (bits & 0x7c00) == 0 ? bits & 0x8000 : bits;
-}
-
-// The sum of an exact product and a half: rounded to odd first, so that the second rounding is the only one.
-inline double sum_to_odd(double p, double c) {
-  const double s = p + c;
-  const double back = s - p;
-  const double error = (p - (s - back)) + (c - back);
-  auto bits = std::bit_cast<std::uint64_t>(s);
-  if (error != 0 && (bits & 1) == 0) bits += ((error > 0) == (s > 0)) ? 1 : ~0ull;
-  return std::bit_cast<double>(bits);
-}
-
-template <bool kFtz, bool kSat>
-struct Half {
-  static double in(std::uint32_t x) { return half_to_double(kFtz ? flush_half(x & 0xffff) : x & 0xffff); }
-  static std::uint32_t out(double r) {
-    if constexpr (kSat) r = r > 0 ? (r < 1 ? r : 1.0) : 0.0;
-    const std::uint32_t bits = double_to_half(r);
-    return kFtz ? flush_half(bits) : bits;
+  static std::uint32_t narrow(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t size = bits & 0x7fffffff;
+    const std::uint32_t normal = (size - (112u << 23) + 0xfff + ((size >> 13) & 1)) >> 13;
+    // Subnormal halves are multiples of 2^-24, which is what the last bit of 0.5 stands for.
+    const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
+    std::uint32_t r = size < 0x38800000 ? tiny : normal;
+    r = size >= 0x477ff000 ? 0x7c00 : r;
+    r |= (bits >> 16) & 0x8000;
+    return size > 0x7f800000 ? kHalfNan : r;
   }
+  // The product of two halves is exact in float.
+  static float fused(float a, float b, float c) {
+    const float p = a * b;
+    const float s = p + c;
+    const float back = s - p;
+    const float error = (p - (s - back)) + (c - back);
+    auto bits = std::bit_cast<std::uint32_t>(s);
+    const std::uint32_t away = (error > 0) == (s > 0) ? 1u : ~0u;
+    bits += (error < 0 || error > 0) && (bits & 1) == 0 ? away : 0u;
+    return std::bit_cast<float>(bits);
+  }
+};
+
+struct AsBrain {  // stands for the type bf16
+  static float widen(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+  static std::uint32_t narrow(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t r = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    return (bits & 0x7fffffff) > 0x7f800000 ? kHalfNan : r;
+  }
+  // Products may leave a float's range, but not a double's.
+  static float fused(float a, float b, float c) {
+    const double p = static_cast<double>(a) * static_cast<double>(b);
+    const double wide = static_cast<double>(c);
+    const double s = p + wide;
+    const double back = s - p;
+    const double error = (p - (s - back)) + (wide - back);
+    auto bits = std::bit_cast<std::uint64_t>(s);
+    const std::uint64_t away = (error > 0) == (s > 0) ? 1ull : ~0ull;
+    bits += (error < 0 || error > 0) && (bits & 1) == 0 ? away : 0ull;
+    const double odd = std::bit_cast<double>(bits);
+    // To float, again to odd.
+    const auto rounded_bits = std::bit_cast<std::uint32_t>(static_cast<float>(odd));
+    const double of_float = static_cast<double>(static_cast<float>(odd));
+    const double size = odd < 0 ? -odd : odd, float_size = of_float < 0 ? -of_float : of_float;
+    const std::uint32_t step = float_size < size ? 1u : float_size > size ? ~0u : 0u;
+    return std::bit_cast<float>(rounded_bits + ((rounded_bits & 1) == 0 ? step : 0u));
+  }
+};
+
+template <class H>
+struct HalfOps {
+  using U = std::uint32_t;
+  static float in(U x) { return H::widen(x & 0xffff); }
   struct Add {
-    static std::uint32_t apply(std::uint32_t a, std::uint32_t b) { return out(in(a) + in(b)); }
+    static U apply(U a, U b) { return H::narrow(in(a) + in(b)); }
   };
   struct Sub {
-    static std::uint32_t apply(std::uint32_t a, std::uint32_t b) { return out(in(a)-in(b)); }
+    static U apply(U a, U b) { return H::narrow(in(a)-in(b)); }
   };
   struct Mul {
-    static std::uint32_t apply(std::uint32_t a, std::uint32_t b) { return out(in(a)*in(b)); }
+    static U apply(U a, U b) { return H::narrow(in(a)*in(b)); }
   };
   struct Fma {
-    static std::uint32_t apply(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-      const double p = in(a)*in(b);
-      const double sum = p + in(c);
-      return out(std::isfinite(sum) && sum != 0 ? sum_to_odd(p, in(c)) : sum);
-    }
+    static U apply(U a, U b, U c) { return H::narrow(H::fused(in(a), in(b), in(c))); }
   };
   struct Neg {
-    static std::uint32_t apply(std::uint32_t a) {
-      return (kFtz ? flush_half(a & 0xffff) : a & 0xffff) ^ 0x8000;
-    }
+    static U apply(U a) { return (a & 0xffff) ^ 0x8000; }
   };
   struct Abs {
-    static std::uint32_t apply(std::uint32_t a) {
-      return (kFtz ? flush_half(a & 0xffff) : a & 0xffff) & 0x7fff;
-    }
+    static U apply(U a) { return a & 0x7fff; }
   };
   template <bool kMax>
   struct Extreme {
-    static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
-      const double x = in(a), y = in(b);
-      if (x != x && y != y) return kHalfNan;
-      if (x != x) return out(y);
-      if (y != y) return out(x);
-      if (x == y) return kMax ? (a & b & 0xffff) : ((a | b) & 0xffff);
-      return out((x < y) != kMax ? x : y);
+    static U apply(U a, U b) {
+      const U x = a & 0xffff, y = b & 0xffff;
+      const float fx = in(a), fy = in(b);
+      U r = (fx < fy) != kMax ? x : y;
+      r = fx == fy ? (kMax ? (x & y) : (x | y)) : r;  // of +0 and -0 the smaller or the larger
+      r = fy != fy ? x : r;
+      r = fx != fx ? y : r;
+      return fx != fx && fy != fy ? kHalfNan : r;
     }
   };
 };
@@ -114,30 +114,24 @@ struct Packed {
 template <class F, bool kPacked>
 using OneOrTwo = std::conditional_t<kPacked, Packed<F>, F>;
 
-template <bool kFtz, bool kSat, bool kPacked>
-Handler half_handler_for(ptx::Opcode opcode) {
-  using H = Half<kFtz, kSat>;
+template <class Format, bool kPacked>
+Handler half_handler(const ptx::Instruction& in) {
+  using H = HalfOps<Format>;
   using U = std::uint32_t;
-  switch (opcode) {
-    case ptx::Opcode::kAdd: return map2_slow<U, U, OneOrTwo<typename H::Add, kPacked>>;
-    case ptx::Opcode::kSub: return map2_slow<U, U, OneOrTwo<typename H::Sub, kPacked>>;
-    case ptx::Opcode::kMul: return map2_slow<U, U, OneOrTwo<typename H::Mul, kPacked>>;
+  using ptx::Modifier;
+  for (const Modifier word :
+       {Modifier::kFtz, Modifier::kSat, Modifier::kRelu, Modifier::kNan, Modifier::kXorsign}) {
+    if (in.has(word)) return nullptr;
+  }
+  switch (in.opcode) {
+    case ptx::Opcode::kAdd: return map2<U, U, OneOrTwo<typename H::Add, kPacked>>;
+    case ptx::Opcode::kSub: return map2<U, U, OneOrTwo<typename H::Sub, kPacked>>;
+    case ptx::Opcode::kMul: return map2<U, U, OneOrTwo<typename H::Mul, kPacked>>;
     case ptx::Opcode::kFma: return map3<U, U, OneOrTwo<typename H::Fma, kPacked>>;
-    case ptx::Opcode::kNeg: return map1_slow<U, U, OneOrTwo<typename H::Neg, kPacked>>;
-    case ptx::Opcode::kAbs: return map1_slow<U, U, OneOrTwo<typename H::Abs, kPacked>>;
-    case ptx::Opcode::kMin: return map2_slow<U, U, OneOrTwo<typename H::template Extreme<false>, kPacked>>;
-    case ptx::Opcode::kMax: return map2_slow<U, U, OneOrTwo<typename H::template Extreme<true>, kPacked>>;
+    case ptx::Opcode::kNeg: return map1<U, U, OneOrTwo<typename H::Neg, kPacked>>;
+    case ptx::Opcode::kAbs: return map1<U, U, OneOrTwo<typename H::Abs, kPacked>>;
+    case ptx::Opcode::kMin: return map2<U, U, OneOrTwo<typename H::template Extreme<false>, kPacked>>;
+    case ptx::Opcode::kMax: return map2<U, U, OneOrTwo<typename H::template Extreme<true>, kPacked>>;
     default: return nullptr;
   }
-}
-
-template <bool kPacked>
-Handler half_handler(const ptx::Instruction& in) {
-  const bool ftz = in.has(ptx::Modifier::kFtz);
-  const bool sat = in.has(ptx::Modifier::kSat);
-  if (ftz)
-    return sat ? half_handler_for<true, true, kPacked>(in.opcode)
-               : half_handler_for<true, false, kPacked>(in.opcode);
-  return sat ? half_handler_for<false, true, kPacked>(in.opcode)
-             : half_handler_for<false, false, kPacked>(in.opcode);
 }

@@ -1,8 +1,6 @@
 // Integer arithmetic, logic, shifts and bit fields. All wrapping is done on unsigned types. 16-bit values
 // live in 32-bit slots with their upper half zero.
 
-__extension__ typedef unsigned __int128 UnsignedWide;
-__extension__ typedef __int128 SignedWide;
 template <class T>
 using WideOf = std::conditional_t<sizeof(T) == 2, std::uint32_t,
                                   std::conditional_t<sizeof(T) == 4, std::uint64_t, UnsignedWide>>;
@@ -169,6 +167,19 @@ struct Int {
   };
 };
 
+// Four signed or unsigned bytes of each, multiplied and added.
+template <class A, class B>
+struct Dp4a {
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    std::uint32_t sum = c;
+    for (unsigned i = 0; i < 32; i += 8) {
+      sum += static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<A>(a >> i)) *
+                                        static_cast<std::int32_t>(static_cast<B>(b >> i)));
+    }
+    return sum;
+  }
+};
+
 struct Prmt {
   static std::uint32_t apply(std::uint32_t a, std::uint32_t b, std::uint32_t control) {
     const std::uint64_t source = (static_cast<std::uint64_t>(b) << 32) | a;
@@ -198,15 +209,13 @@ inline void lop3(Warp& w, const Op& op, LaneMask mask) {
   const std::uint32_t* a = w.at<std::uint32_t>(op.a);
   const std::uint32_t* b = w.at<std::uint32_t>(op.b);
   const std::uint32_t* c = w.at<std::uint32_t>(op.c);
-  std::uint32_t values[kLanes];
-  for (std::uint32_t i = 0; i < kLanes; ++i) {
-    std::uint32_t r = 0;
-    for (unsigned row = 0; row < 8; ++row) {
-      if (((op.imm >> row) & 1) == 0) continue;
-      r |=
-          ((row & 4) != 0 ? a[i] : ~a[i]) & ((row & 2) != 0 ? b[i] : ~b[i]) & ((row & 1) != 0 ? c[i] : ~c[i]);
-    }
-    values[i] = r;
+  std::uint32_t values[kLanes] = {};
+  for (unsigned row = 0; row < 8; ++row) {
+    if (((op.imm >> row) & 1) == 0) continue;
+    // A row of the table: which operands are taken as they are.
+    const std::uint32_t not_a = (row & 4) != 0 ? 0 : ~0u, not_b = (row & 2) != 0 ? 0 : ~0u;
+    const std::uint32_t not_c = (row & 1) != 0 ? 0 : ~0u;
+    for (std::uint32_t i = 0; i < kLanes; ++i) values[i] |= (a[i] ^ not_a) & (b[i] ^ not_b) & (c[i] ^ not_c);
   }
   blend(d, values, mask);
 }

@@ -1,6 +1,9 @@
 // Loops over the 32 lanes of a warp, with and without a mask. Included by the variants inside their own
 // namespace, so that code for one instruction set is never linked into another.
 
+__extension__ typedef unsigned __int128 UnsignedWide;
+__extension__ typedef __int128 SignedWide;
+
 template <class T>
 inline void blend(T* d, const T* values, LaneMask mask) {
 #pragma GCC ivdep
@@ -87,22 +90,22 @@ void map2_slow(Warp& w, const Op& op, LaneMask mask) {
   }
 }
 
-// Runs H with the host's rounding mode set: kDown, kUp or kZero as MXCSR wants them.
-constexpr unsigned kNearest = 0x0000;
-constexpr unsigned kDown = 0x2000;
-constexpr unsigned kUp = 0x4000;
-constexpr unsigned kZero = 0x6000;
-template <Handler H, unsigned kMode>
+// Runs H with the host's rounding mode set as the options say.
+template <Handler H>
 void rounded(Warp& w, const Op& op, LaneMask mask) {
-  if constexpr (kMode == kNearest) {
-    H(w, op, mask);
-  } else {
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr((before & ~0x6000u) | kMode);
-    // The lanes are loaded after the first barrier and stored before the second: arithmetic cannot leave.
-    asm volatile("" ::: "memory");
-    H(w, op, mask);
-    asm volatile("" ::: "memory");
-    _mm_setcsr(before);
-  }
+  // MXCSR's bits for a Rounding.
+  constexpr unsigned kModes[] = {0x0000, 0x6000, 0x2000, 0x4000};
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr((before & ~0x6000u) | kModes[op.imm & 3]);
+  // The lanes are loaded after the first barrier and stored before the second: arithmetic cannot leave.
+  asm volatile("" ::: "memory");
+  H(w, op, mask);
+  asm volatile("" ::: "memory");
+  _mm_setcsr(before);
+}
+
+template <Handler H>
+Handler with_rounding(const ptx::Instruction& in) {
+  const Rounding rounding = options_of(in).rounding();
+  return rounding == Rounding::kNearest ? H : rounded<H>;
 }

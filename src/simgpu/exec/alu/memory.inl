@@ -311,70 +311,43 @@ Handler find_mover(ptx::Type type, bool wide) {
   }
 }
 
-// Atomic updates: new value from (old, b, c, flush).
-struct AtomExch {
-  template <class T>
-  static T apply(T, T b, T, bool) {
-    return b;
+// A lane's T in a register: 16 bits lie in a slot of 32, 128 in two of 64.
+template <class T>
+inline T lane_value(const Warp& w, std::uint32_t slot, std::uint32_t lane) {
+  if constexpr (sizeof(T) == 16) {
+    return (static_cast<T>(w.at<std::uint64_t>(slot + kLanes * 8)[lane]) << 64) |
+           w.at<std::uint64_t>(slot)[lane];
+  } else {
+    return static_cast<T>(w.at<SlotOf<T>>(slot)[lane]);
   }
-};
-struct AtomCas {
-  template <class T>
-  static T apply(T old, T b, T c, bool) {
-    return old == b ? c : old;
+}
+template <class T>
+inline void set_lane_value(const Warp& w, std::uint32_t slot, std::uint32_t lane, T value) {
+  if constexpr (sizeof(T) == 16) {
+    w.at<std::uint64_t>(slot)[lane] = static_cast<std::uint64_t>(value);
+    w.at<std::uint64_t>(slot + kLanes * 8)[lane] = static_cast<std::uint64_t>(value >> 64);
+  } else {
+    w.at<SlotOf<T>>(slot)[lane] = value;
   }
-};
-struct AtomInc {
-  template <class T>
-  static T apply(T old, T b, T, bool) {
-    return old >= b ? 0 : old + 1;
-  }
-};
-struct AtomDec {
-  template <class T>
-  static T apply(T old, T b, T, bool) {
-    return old == 0 || old > b ? b : old - 1;
-  }
-};
-template <class F>
-struct AtomInt {
-  template <class T>
-  static T apply(T old, T b, T, bool) {
-    return F::apply(old, b);
-  }
-};
-struct AtomAddF32 {
-  static std::uint32_t apply(std::uint32_t old, std::uint32_t b, std::uint32_t, bool flush) {
-    return flush ? F32<true, false>::Add::apply(old, b) : F32<false, false>::Add::apply(old, b);
-  }
-};
-struct AtomAddF64 {
-  static std::uint64_t apply(std::uint64_t old, std::uint64_t b, std::uint64_t, bool) {
-    return F64::Add::apply(old, b);
-  }
-};
-struct AtomAddF16x2 {
-  static std::uint32_t apply(std::uint32_t old, std::uint32_t b, std::uint32_t, bool) {
-    return Packed<Half<false, false>::Add>::apply(old, b);
-  }
-};
+}
 
+// concurrent: other threads may do the same. p is aligned: that has been checked. What needs an order
+// (exchanges, all of 128 bits) never runs concurrently.
 template <class T, class F>
-inline T update(std::byte* p, T b, T c, bool flush) {
+inline T update(std::byte* p, T b, T c, bool flush, bool concurrent) {
+  if constexpr (sizeof(T) <= 8) {
+    if (concurrent) {
+      auto* at = reinterpret_cast<T*>(p);
+      T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+      while (!__atomic_compare_exchange_n(at, &old, F::apply(old, b, c, flush), true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED)) {
+      }
+      return old;
+    }
+  }
   const T old = peek<T>(p);
   const T fresh = F::apply(old, b, c, flush);
   std::memcpy(p, &fresh, sizeof fresh);
-  return old;
-}
-
-// The same where other threads do so too. p is aligned: that has been checked.
-template <class T, class F>
-inline T update_at_once(std::byte* p, T b, T c, bool flush) {
-  auto* at = reinterpret_cast<T*>(p);
-  T old = __atomic_load_n(at, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(at, &old, F::apply(old, b, c, flush), true, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_RELAXED)) {
-  }
   return old;
 }
 
@@ -389,50 +362,14 @@ void atomic(Warp& w, const Op& op, LaneMask mask) {
     w.block->counts->global_read_bytes += moved_bytes(mask, sizeof(T));
     w.block->counts->global_written_bytes += moved_bytes(mask, sizeof(T));
   }
-  const T* b = w.at<T>(op.b);
-  const T* c = op.c == kNoSlot ? b : w.at<T>(op.c);
-  T* d = op.d == kNoSlot ? nullptr : w.at<T>(op.d);
+  const std::uint32_t c = op.c == kNoSlot ? op.b : op.c;
   for_lanes(mask, [&](std::uint32_t i) {
     std::byte* p = r.base != nullptr ? r.base + (address[i] - r.origin) : r.each[i];
     // Subnormals are flushed by additions in global memory only.
     const bool flush =
         op.memory == Memory::kGlobal || (op.memory == Memory::kGeneric && (address[i] & kWindowMask) == 0);
     const T old =
-        w.block->concurrent ? update_at_once<T, F>(p, b[i], c[i], flush) : update<T, F>(p, b[i], c[i], flush);
-    if (d != nullptr) d[i] = old;
+        update<T, F>(p, lane_value<T>(w, op.b, i), lane_value<T>(w, c, i), flush, w.block->concurrent);
+    if (op.d != kNoSlot) set_lane_value<T>(w, op.d, i, old);
   });
-}
-
-template <class T>
-Handler integer_atomic(const ptx::Instruction& in) {
-  using I = Int<T>;
-  using U = std::make_unsigned_t<T>;
-  using ptx::Modifier;
-  if (in.has(Modifier::kAdd)) return atomic<U, AtomInt<typename I::Add>>;
-  if (in.has(Modifier::kMin)) return atomic<U, AtomInt<typename I::Min>>;
-  if (in.has(Modifier::kMax)) return atomic<U, AtomInt<typename I::Max>>;
-  if (in.has(Modifier::kAnd)) return atomic<U, AtomInt<typename I::And>>;
-  if (in.has(Modifier::kOr)) return atomic<U, AtomInt<typename I::Or>>;
-  if (in.has(Modifier::kXor)) return atomic<U, AtomInt<typename I::Xor>>;
-  if (in.has(Modifier::kExch)) return atomic<U, AtomExch>;
-  if (in.has(Modifier::kCas)) return atomic<U, AtomCas>;
-  if (in.has(Modifier::kInc)) return atomic<U, AtomInc>;
-  if (in.has(Modifier::kDec)) return atomic<U, AtomDec>;
-  return nullptr;
-}
-
-inline Handler find_atomic(const ptx::Instruction& in) {
-  const bool add = in.has(ptx::Modifier::kAdd);
-  switch (in.type()) {
-    case ptx::Type::kB32:
-    case ptx::Type::kU32: return integer_atomic<std::uint32_t>(in);
-    case ptx::Type::kS32: return integer_atomic<std::int32_t>(in);
-    case ptx::Type::kB64:
-    case ptx::Type::kU64: return integer_atomic<std::uint64_t>(in);
-    case ptx::Type::kS64: return integer_atomic<std::int64_t>(in);
-    case ptx::Type::kF32: return add ? atomic<std::uint32_t, AtomAddF32> : nullptr;
-    case ptx::Type::kF64: return add ? atomic<std::uint64_t, AtomAddF64> : nullptr;
-    case ptx::Type::kF16x2: return add ? atomic<std::uint32_t, AtomAddF16x2> : nullptr;
-    default: return nullptr;
-  }
 }

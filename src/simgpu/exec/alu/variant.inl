@@ -6,12 +6,14 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include "simgpu/exec/handlers.hpp"
+#include "simgpu/exec/options.hpp"
 #include "simgpu/exec/warp.hpp"
 
 namespace refrain::simgpu {
@@ -23,10 +25,14 @@ namespace {
 #include "simgpu/exec/alu/lanes.inl"
 #include "simgpu/exec/alu/integer.inl"
 #include "simgpu/exec/alu/half.inl"
+#include "simgpu/exec/alu/approximate.inl"
 #include "simgpu/exec/alu/float.inl"
 #include "simgpu/exec/alu/convert.inl"
 #include "simgpu/exec/alu/compare.inl"
 #include "simgpu/exec/alu/memory.inl"
+#include "simgpu/exec/alu/atomic.inl"
+#include "simgpu/exec/alu/matrix_memory.inl"
+#include "simgpu/exec/alu/matrix.inl"
 #include "simgpu/exec/alu/warp_ops.inl"
 // clang-format on
 
@@ -36,7 +42,26 @@ Handler find_select(const ptx::Instruction& in) {
   return wide ? slct_handler<std::uint64_t>(in) : slct_handler<std::uint32_t>(in);
 }
 
+bool has_any(const ptx::Instruction& in, std::initializer_list<ptx::Modifier> words) {
+  return std::any_of(words.begin(), words.end(), [&](ptx::Modifier word) { return in.has(word); });
+}
+
+Handler find_dp4a(const ptx::Instruction& in) {
+  using Word = std::uint32_t;
+  const bool a_is_signed = in.types[0] == ptx::Type::kS32, b_is_signed = in.types[1] == ptx::Type::kS32;
+  if (a_is_signed) {
+    return b_is_signed ? map3<Word, Word, Dp4a<std::int8_t, std::int8_t>>
+                       : map3<Word, Word, Dp4a<std::int8_t, std::uint8_t>>;
+  }
+  return b_is_signed ? map3<Word, Word, Dp4a<std::uint8_t, std::int8_t>>
+                     : map3<Word, Word, Dp4a<std::uint8_t, std::uint8_t>>;
+}
+
 Handler find_by_type(const ptx::Instruction& in) {
+  const bool is_integer = ptx::kind_of(in.type()) != ptx::TypeKind::kFloat;
+  using ptx::Modifier;
+  if (is_integer && has_any(in, {Modifier::kSat, Modifier::kCc, Modifier::kRelu, Modifier::kShiftamt}))
+    return nullptr;
   switch (in.type()) {
     case ptx::Type::kPred: return predicate_handler(in);
     case ptx::Type::kB16:
@@ -48,8 +73,10 @@ Handler find_by_type(const ptx::Instruction& in) {
     case ptx::Type::kB64:
     case ptx::Type::kU64: return integer_handler<std::uint64_t>(in);
     case ptx::Type::kS64: return integer_handler<std::int64_t>(in);
-    case ptx::Type::kF16: return half_handler<false>(in);
-    case ptx::Type::kF16x2: return half_handler<true>(in);
+    case ptx::Type::kF16: return half_handler<AsHalf, false>(in);
+    case ptx::Type::kF16x2: return half_handler<AsHalf, true>(in);
+    case ptx::Type::kBf16: return half_handler<AsBrain, false>(in);
+    case ptx::Type::kBf16x2: return half_handler<AsBrain, true>(in);
     case ptx::Type::kF32: return f32_handler(in);
     case ptx::Type::kF64: return f64_handler(in);
     default: return nullptr;
@@ -60,15 +87,20 @@ Handler find_alu(const ptx::Instruction& in) {
   using ptx::Modifier;
   using Word = std::uint32_t;
   switch (in.opcode) {
-    case ptx::Opcode::kCvt: return find_convert(in, false);
-    case ptx::Opcode::kSetp:
-    case ptx::Opcode::kSet: return find_compare(in);
+    case ptx::Opcode::kCvt: return find_convert(in);
+    case ptx::Opcode::kSetp: return find_compare(in);
+    case ptx::Opcode::kSet: return nullptr;
     case ptx::Opcode::kSelp:
     case ptx::Opcode::kSlct: return find_select(in);
     case ptx::Opcode::kTestp:
       return in.type() == ptx::Type::kF64 ? testp<std::uint64_t, double> : testp<Word, float>;
-    case ptx::Opcode::kPrmt: return map3<Word, Word, Prmt>;
-    case ptx::Opcode::kLop3: return lop3;
+    case ptx::Opcode::kPrmt:
+      return has_any(in, {Modifier::kF4e, Modifier::kB4e, Modifier::kRc8, Modifier::kEcl, Modifier::kEcr,
+                          Modifier::kRc16})
+                 ? nullptr
+                 : map3<Word, Word, Prmt>;
+    case ptx::Opcode::kLop3: return has_any(in, {Modifier::kAnd, Modifier::kOr}) ? nullptr : lop3;
+    case ptx::Opcode::kDp4a: return find_dp4a(in);
     case ptx::Opcode::kShf:
       if (in.has(Modifier::kLeft))
         return in.has(Modifier::kWrap) ? map3<Word, Word, Funnel<true, true>>
@@ -84,7 +116,6 @@ Handler find_alu(const ptx::Instruction& in) {
 const HandlerTable& table() {
   static const HandlerTable kTable = {
       .alu = find_alu,
-      .convert_narrow = [](const ptx::Instruction& in) { return find_convert(in, true); },
       .load = find_mover<true>,
       .store = find_mover<false>,
       .atomic = find_atomic,
@@ -98,6 +129,16 @@ const HandlerTable& table() {
       .clock = clock,
       .isspacep = isspacep,
       .nothing = nothing,
+      .matrix_product = find_product,
+      .move_fragment = find_fragment_mover,
+      .load_small = [](bool transposed) -> Handler {
+        return transposed ? load_small<true> : load_small<false>;
+      },
+      .store_small = [](bool transposed) -> Handler {
+        return transposed ? store_small<true> : store_small<false>;
+      },
+      .transpose = transpose,
+      .load_part = load_part,
   };
   return kTable;
 }

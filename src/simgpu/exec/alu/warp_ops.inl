@@ -96,15 +96,47 @@ void reduce(Warp& w, const Op& op, LaneMask mask) {
   const std::uint32_t* a = w.at<std::uint32_t>(op.a);
   const std::uint32_t* members = member_masks(w, op);
   std::uint32_t values[kLanes];
+  // .abs: the sign is left out.
+  const std::uint32_t keep = (op.target & Options::kAbs) != 0 ? 0x7fffffff : 0xffffffff;
   for_lanes(mask, [&](std::uint32_t lane) {
-    const LaneMask who = members[lane] & mask;
-    std::uint32_t sum = a[lane];
-    for_lanes(who & ~(1u << lane), [&](std::uint32_t other) { sum = F::apply(sum, a[other]); });
+    const LaneMask who = (members[lane] & mask) | 1u << lane;
+    const auto first = static_cast<std::uint32_t>(__builtin_ctz(who));
+    std::uint32_t sum = a[first] & keep;
+    for_lanes(who & (who - 1), [&](std::uint32_t other) { sum = F::apply(sum, a[other] & keep); });
     values[lane] = sum;
   });
   std::uint32_t* d = w.at<std::uint32_t>(op.d);
   for_lanes(mask, [&](std::uint32_t lane) { d[lane] = values[lane]; });
 }
+
+// The lane that a group chooses: its first one.
+inline void elect(Warp& w, const Op& op, LaneMask mask) {
+  const std::uint32_t* members = member_masks(w, op);
+  LaneMask leaders = 0;
+  for_lanes(mask, [&](std::uint32_t lane) {
+    const auto leader = static_cast<std::uint32_t>(__builtin_ctz((members[lane] & mask) | 1u << lane));
+    if (leader == lane) leaders |= 1u << lane;
+    if (op.d != kNoSlot) w.at<std::uint32_t>(op.d)[lane] = leader;
+  });
+  if (op.e != kNoSlot) {
+    LaneMask& p = w.predicate(op.e);
+    p = (p & ~mask) | (leaders & mask);
+  }
+}
+
+// redux of f32: Op::target has the options.
+template <bool kMax>
+struct Extreme32 {
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
+    return F32<false, false>::Extreme<kMax, false>::apply(a, b);
+  }
+};
+template <bool kMax>
+struct ExtremeNan32 {
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
+    return F32<false, false>::Extreme<kMax, true>::apply(a, b);
+  }
+};
 
 inline void active_mask(Warp& w, const Op& op, LaneMask mask) {
   std::uint32_t* d = w.at<std::uint32_t>(op.d);
@@ -196,6 +228,11 @@ inline void nothing(Warp&, const Op&, LaneMask) {}
 inline Handler find_redux(const ptx::Instruction& in) {
   using ptx::Modifier;
   const bool is_signed = in.type() == ptx::Type::kS32;
+  if (in.type() == ptx::Type::kF32) {
+    if (in.has(Modifier::kNan))
+      return in.has(Modifier::kMin) ? reduce<ExtremeNan32<false>> : reduce<ExtremeNan32<true>>;
+    return in.has(Modifier::kMin) ? reduce<Extreme32<false>> : reduce<Extreme32<true>>;
+  }
   if (in.has(Modifier::kAdd)) return reduce<Int<std::uint32_t>::Add>;
   if (in.has(Modifier::kMin))
     return is_signed ? reduce<Int<std::int32_t>::Min> : reduce<Int<std::uint32_t>::Min>;
@@ -227,6 +264,7 @@ inline Handler find_warp(const ptx::Instruction& in) {
       return in.has(Modifier::kAll) ? match<std::uint32_t, true> : match<std::uint32_t, false>;
     case ptx::Opcode::kActivemask: return active_mask;
     case ptx::Opcode::kRedux: return find_redux(in);
+    case ptx::Opcode::kElect: return elect;
     default: return nullptr;
   }
 }

@@ -12,7 +12,9 @@ namespace refrain::simgpu::driver {
 namespace {
 
 void check_shape(const Function& function, const LaunchShape& shape) {
-  const auto [grid, block, dynamic] = shape;
+  const Dim3& grid = shape.grid;
+  const Dim3& block = shape.block;
+  const std::uint32_t dynamic = shape.dynamic_shared_bytes;
   require(grid.x > 0 && grid.y > 0 && grid.z > 0 && block.x > 0 && block.y > 0 && block.z > 0);
   require(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535);
   require(block.x <= 1024 && block.y <= 1024 && block.z <= 64);

@@ -73,7 +73,7 @@ bool BlockRunner::complete(std::uint32_t id) {
 
 // A barrier with a count counts a warp whole once all its lanes that are left have arrived.
 std::uint32_t BlockRunner::arrived_by_warps(std::uint32_t id) const {
-  std::uint32_t arrived = 0;
+  std::uint32_t arrived = block_.barriers[id].passed;
   for (const Warp& warp : warps_) {
     LaneMask waiting = 0;
     for (const Group& group : warp.groups) {

@@ -142,7 +142,6 @@ bool has_no_effect(Opcode opcode) {
     case Opcode::kPrefetchu:
     case Opcode::kApplypriority:
     case Opcode::kDiscard:
-    case Opcode::kNanosleep:
     case Opcode::kPmevent:
     case Opcode::kGriddepcontrol:
     case Opcode::kSetmaxnreg: return true;
@@ -198,6 +197,7 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
   Op op;
   op.line = in.line;
   op.cost = cost_of(in);
+  op.location = in.location;
   if (in.guard != ptx::Instruction::kNoGuard) {
     op.guard = register_slot(in.guard);
     op.guard_negated = in.guard_negated;
@@ -232,6 +232,11 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
     case Opcode::kMovmatrix: return transpose(in, op);
     case Opcode::kCp: return async_copy(in, op);
     case Opcode::kCall: return call(in, op);
+    case Opcode::kBrx: return branch_indexed(in, op);
+    case Opcode::kAlloca: return allocate_local(in, op);
+    case Opcode::kStacksave:
+    case Opcode::kStackrestore: return move_stack(in, op);
+    case Opcode::kNanosleep: op.kind = OpKind::kYield; return emit(op);
     case Opcode::kBra:
       if (in.operands.size() != 1 || in.operands[0].kind != ptx::OperandKind::kLabel)
         refuse("a label expected");
@@ -555,10 +560,10 @@ void FunctionDecoder::barrier(const ptx::Instruction& in, Op op) {
     if (op.d == kNoSlot) refuse("a destination register expected");
     op.combine = popc ? Combine::kNone : in.has(Modifier::kAnd) ? Combine::kAnd : Combine::kOr;
     op.c = predicate_source(operands[--end], &op.c_negated);
-  } else if (!in.has(Modifier::kSync)) {
-    refuse("unsupported barrier");
   }
-  if (end - next < 1 || end - next > 2) refuse("wrong number of operands");
+  const bool arrive = in.has(Modifier::kArrive);
+  if (arrive) op.kind = OpKind::kArrive;
+  if (end - next < (arrive ? 2 : 1) || end - next > 2) refuse("wrong number of operands");
   op.a = source(operands[next], Type::kU32);
   if (end - next == 2) op.b = source(operands[next + 1], Type::kU32);
   emit(op);
@@ -568,6 +573,8 @@ std::unique_ptr<Program> decode_kernel(const ModuleImage& image, std::uint32_t e
   const LayoutPlan layout = plan_layout(*image.module, entry);
   auto program = std::make_unique<Program>();
   program->static_shared_bytes = layout.static_shared_bytes;
+  program->files = image.module->files;
+  program->locations = image.module->locations;
   std::unordered_map<std::uint32_t, Code*> codes;
   for (const std::uint32_t function : layout.functions) {
     program->codes.push_back(std::make_unique<Code>());

@@ -29,6 +29,9 @@ struct LayoutPlan {
 };
 LayoutPlan plan_layout(const ptx::Module& module, std::uint32_t entry);
 
+// Of the module, aliases resolved.
+std::optional<std::uint32_t> function_index(const ptx::Module& module, std::string_view name);
+
 Cost cost_of(const ptx::Instruction& instruction);
 
 // Reorders basic blocks so that a lane that is behind is always at a lower place: blocks before those they
@@ -120,6 +123,11 @@ class FunctionDecoder {
   void address(const ptx::Instruction& in, const Operand& operand, Op& op);
   Memory memory_of(const ptx::Instruction& in, const Operand& operand) const;
   void call(const ptx::Instruction& in, Op op);
+  void call_indirect(const ptx::Instruction& in, Op op);
+  CallSite call_site(const ptx::Instruction& in, std::uint32_t callee);
+  void branch_indexed(const ptx::Instruction& in, Op op);
+  void allocate_local(const ptx::Instruction& in, Op op);
+  void move_stack(const ptx::Instruction& in, Op op);
   Builtin builtin_of(const ptx::Function& callee) const;
   void layout_variables();
   void emit(Op op) { code_.ops.push_back(op); }

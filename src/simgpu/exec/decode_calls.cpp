@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "simgpu/exec/decode.hpp"
 
@@ -25,8 +26,10 @@ class SharedLayout {
     plan_.functions.push_back(index);
     const ptx::Function& function = module_.functions[index];
     std::vector<std::uint32_t> callees;
+    bool indirect = false;
     for (const ptx::Variable& variable : function.variables) place(variable);
     for (const ptx::Instruction& in : function.body) {
+      indirect |= in.opcode == ptx::Opcode::kCall && in.operands[1].kind != ptx::OperandKind::kFunction;
       for_operands(in.operands, [&](const ptx::Operand& operand) {
         const bool of_module =
             operand.kind == ptx::OperandKind::kModuleVariable ||
@@ -37,7 +40,13 @@ class SharedLayout {
         }
       });
     }
-    for (const std::uint32_t callee : callees) reach(callee);
+    for (const ptx::TargetList& list : function.call_targets) {
+      callees.insert(callees.end(), list.targets.begin(), list.targets.end());
+    }
+    for (const std::uint32_t callee : callees) {
+      if (module_.functions[callee].is_defined) reach(callee);
+    }
+    if (indirect) reach_addressed();
   }
 
   // Dynamic shared memory begins where the static ends, aligned as its declarations ask.
@@ -65,13 +74,42 @@ class SharedLayout {
     end_ = std::min(end_ + variable.size_bytes, kMaxSharedBytes + 1);
   }
 
+  // Whatever a pointer may hold: functions whose address is taken anywhere in the module, vtables included.
+  void reach_addressed() {
+    if (std::exchange(addressed_reached_, true)) return;
+    const auto take = [&](std::uint32_t index) {
+      if (module_.functions[index].is_defined && !module_.functions[index].is_entry) reach(index);
+    };
+    for (const ptx::Function& function : module_.functions) {
+      for (const ptx::Instruction& in : function.body) {
+        for (std::size_t i = 0; i < in.operands.size(); ++i) {
+          const bool called = in.opcode == ptx::Opcode::kCall && i == 1;
+          if (!called && in.operands[i].kind == ptx::OperandKind::kFunction) take(in.operands[i].index);
+        }
+      }
+    }
+    for (const ptx::Variable& variable : module_.variables) {
+      for (const ptx::Relocation& relocation : variable.relocations) {
+        if (const auto index = function_index(module_, relocation.symbol)) take(*index);
+      }
+    }
+  }
+
   const ptx::Module& module_;
   LayoutPlan& plan_;
+  bool addressed_reached_ = false;
   std::vector<const ptx::Variable*> dynamic_;
   std::uint64_t end_ = 0;
 };
 
 }  // namespace
+
+std::optional<std::uint32_t> function_index(const ptx::Module& module, std::string_view name) {
+  const ptx::Function* function = module.find_function(name);
+  if (function == nullptr) return std::nullopt;
+  if (function->alias_of != ptx::Function::kNoAlias) return function->alias_of;
+  return static_cast<std::uint32_t>(function - module.functions.data());
+}
 
 LayoutPlan plan_layout(const ptx::Module& module, std::uint32_t entry) {
   LayoutPlan plan;
@@ -111,12 +149,14 @@ void FunctionDecoder::layout_variables() {
 Builtin FunctionDecoder::builtin_of(const ptx::Function& callee) const {
   if (callee.name == "vprintf") return Builtin::kPrintf;
   if (callee.name == "__assertfail") return Builtin::kAssertFail;
+  if (callee.name == "malloc") return Builtin::kMalloc;
+  if (callee.name == "free") return Builtin::kFree;
   refuse(fmt::format("function '{}' has no body in this module", callee.name));
 }
 
-void FunctionDecoder::call(const ptx::Instruction& in, Op op) {
-  if (in.operands[1].kind != ptx::OperandKind::kFunction) refuse("indirect calls are not supported");
-  const ptx::Function& callee = image_.module->functions[in.operands[1].index];
+// How the instruction's results and arguments go to and from a function of the module.
+CallSite FunctionDecoder::call_site(const ptx::Instruction& in, std::uint32_t index) {
+  const ptx::Function& callee = image_.module->functions[index];
   const std::vector<Operand>& results = in.operands[0].elements;
   const std::vector<Operand>& arguments = in.operands[2].elements;
   if (results.size() != callee.return_count || arguments.size() != callee.param_count) {
@@ -125,7 +165,7 @@ void FunctionDecoder::call(const ptx::Instruction& in, Op op) {
   }
   CallSite site;
   if (callee.is_defined) {
-    site.callee = codes_.at(in.operands[1].index);
+    site.callee = codes_.at(index);
   } else {
     site.builtin = builtin_of(callee);
   }
@@ -158,9 +198,113 @@ void FunctionDecoder::call(const ptx::Instruction& in, Op op) {
     site.arguments.push_back({own(arguments[i], variable), callee_offsets[callee.return_count + i],
                               static_cast<std::uint32_t>(variable.size_bytes)});
   }
+  return site;
+}
+
+void FunctionDecoder::call(const ptx::Instruction& in, Op op) {
+  if (in.operands[1].kind != ptx::OperandKind::kFunction) return call_indirect(in, op);
   op.kind = OpKind::kCall;
   op.target = static_cast<std::uint32_t>(code_.calls.size());
-  code_.calls.push_back(std::move(site));
+  code_.calls.push_back(call_site(in, in.operands[1].index));
+  emit(op);
+}
+
+namespace {
+
+// The functions take and give what the call does: the same numbers of the same sizes.
+bool takes_the_same(const ptx::Function& function, const ptx::Prototype& prototype) {
+  if (function.return_count != prototype.return_count ||
+      function.variables.size() < prototype.variables.size() ||
+      function.return_count + function.param_count != prototype.variables.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < prototype.variables.size(); ++i) {
+    if (function.variables[i].size_bytes != prototype.variables[i].size_bytes) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void FunctionDecoder::call_indirect(const ptx::Instruction& in, Op op) {
+  if (in.operands.size() != 4) refuse("a call through a pointer needs a prototype or a list of targets");
+  const Operand& how = in.operands[3];
+  std::vector<std::uint32_t> targets;
+  if (how.kind == ptx::OperandKind::kCallTargets) {
+    targets = function_.call_targets[how.index].targets;
+  } else if (how.kind == ptx::OperandKind::kPrototype) {
+    for (const std::uint32_t index : layout_.functions) {
+      const ptx::Function& function = image_.module->functions[index];
+      if (!function.is_entry && takes_the_same(function, function_.prototypes[how.index]))
+        targets.push_back(index);
+    }
+  } else {
+    refuse("a prototype or a list of targets expected");
+  }
+  IndirectSite site;
+  for (const std::uint32_t index : targets) {
+    site.targets.push_back({function_address(index), static_cast<std::uint32_t>(code_.calls.size())});
+    code_.calls.push_back(call_site(in, index));
+  }
+  op.kind = OpKind::kIndirectCall;
+  op.a = source(in.operands[1], Type::kB64);
+  op.target = static_cast<std::uint32_t>(code_.indirect.size());
+  code_.indirect.push_back(std::move(site));
+  emit(op);
+}
+
+// One comparison and branch for each target.
+void FunctionDecoder::branch_indexed(const ptx::Instruction& in, Op op) {
+  if (in.operands.size() != 2 || in.operands[1].kind != ptx::OperandKind::kBranchTargets) {
+    refuse("an index and a list of labels expected");
+  }
+  ptx::Instruction equal;
+  equal.opcode = ptx::Opcode::kSetp;
+  equal.types[0] = Type::kU32;
+  equal.type_count = 1;
+  equal.modifiers.set(static_cast<std::size_t>(ptx::Modifier::kEq));
+  const std::uint32_t index = source(in.operands[0], Type::kU32);
+  const std::uint32_t found = new_predicate();
+  const auto& targets = function_.branch_targets[in.operands[1].index].targets;
+  for (std::uint32_t i = 0; i < targets.size(); ++i) {
+    Op compare = op;
+    compare.guard = kNoSlot;
+    compare.run = arithmetic_handler(equal);
+    compare.d = found;
+    compare.a = index;
+    compare.b = constant_slot(i, false);
+    if (op.guard != kNoSlot) {
+      compare.combine = Combine::kAnd;
+      compare.c = op.guard;
+      compare.c_negated = op.guard_negated;
+    }
+    emit(compare);
+    Op branch = op;
+    branch.kind = OpKind::kBranch;
+    branch.guard = found;
+    branch.guard_negated = false;
+    branch.target = targets[i];
+    emit(branch);
+  }
+}
+
+void FunctionDecoder::allocate_local(const ptx::Instruction& in, Op op) {
+  if (in.operands.size() < 2 || in.operands.size() > 3) refuse("wrong number of operands");
+  op.run = handlers_.allocate_local;
+  op.d = destination(in.operands[0], in.type());
+  op.a = source(in.operands[1], in.type());
+  op.imm = in.operands.size() == 3 ? in.operands[2].value : 8;
+  op.a_is_64 = ptx::bits_of(in.type()) == 64;
+  if (op.d == kNoSlot) refuse("a destination register expected");
+  emit(op);
+}
+
+void FunctionDecoder::move_stack(const ptx::Instruction& in, Op op) {
+  if (in.operands.size() != 1) refuse("wrong number of operands");
+  const bool save = in.opcode == ptx::Opcode::kStacksave;
+  op.run = save ? handlers_.save_stack : handlers_.restore_stack;
+  (save ? op.d : op.a) = save ? destination(in.operands[0], in.type()) : source(in.operands[0], in.type());
+  op.a_is_64 = ptx::bits_of(in.type()) == 64;
   emit(op);
 }
 

@@ -187,7 +187,7 @@ std::uint32_t FunctionDecoder::source(const Operand& operand, Type type, Fit fit
     }
     case ptx::OperandKind::kVariable:
     case ptx::OperandKind::kModuleVariable: return constant_slot(variable_address(operand), is_64(type));
-    case ptx::OperandKind::kFunction: refuse("addresses of functions are not supported");
+    case ptx::OperandKind::kFunction: return constant_slot(function_address(operand.index), is_64(type));
     default: return constant_slot(immediate_bits(operand, type), is_64(type));
   }
 }

@@ -2,6 +2,8 @@
 // It only reports; whether something is wrong is decided by its callers.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "simgpu/exec/warp.hpp"
 
 namespace refrain::simgpu {
@@ -17,6 +19,20 @@ std::string_view name_of(Memory memory) {
     case Memory::kGeneric: return "generic";
   }
   return "";
+}
+
+// "dir/file.cu:12, " if the PTX says it, and where that was inlined.
+std::string source_of(const Program& program, const Op& op) {
+  std::string out;
+  for (std::uint32_t at = op.location; at < program.locations.size(); at = program.locations[at].inlined_at) {
+    const ptx::SourceLocation& location = program.locations[at];
+    const auto file =
+        std::find_if(program.files.begin(), program.files.end(),
+                     [&](const ptx::SourceFile& other) { return other.number == location.file; });
+    if (file == program.files.end()) break;
+    out += fmt::format("{}{}:{}, ", out.empty() ? "" : "inlined at ", file->name, location.line);
+  }
+  return out;
 }
 
 std::string in_words(const Warp& warp, Memory memory, std::uint64_t address) {
@@ -39,9 +55,10 @@ std::string place_of(const Warp& warp, std::uint32_t lane) {
   const Block& block = *warp.block;
   const Dim3& size = block.shape->block;
   const std::uint32_t thread = warp.thread(lane);
-  return fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), PTX line {}",
+  return fmt::format("kernel {}, block ({},{},{}), thread ({},{},{}), {}PTX line {}",
                      block.program->entry().name, block.index.x, block.index.y, block.index.z,
                      thread % size.x, thread / size.x % size.y, thread / size.x / size.y,
+                     warp.op != nullptr ? source_of(*block.program, *warp.op) : "",
                      warp.op != nullptr ? warp.op->line : 0);
 }
 

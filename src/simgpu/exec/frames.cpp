@@ -93,11 +93,26 @@ Frame* push_frame(Warp& warp, const Code& code, Frame* parent, std::uint32_t cal
   frame->call_pc = call_pc;
   frame->lanes = lanes;
   frame->depth = parent != nullptr ? parent->depth + 1 : 0;
-  frame->local_base = parent != nullptr ? parent->local_base + round_up(parent->code->local_bytes) : 0;
-  grow_local(warp, frame->local_base + code.local_bytes);
+  frame->local_base = parent != nullptr ? round_up(parent->local_end) : 0;
+  frame->local_end = frame->local_base + code.local_bytes;
+  frame->site = nullptr;
+  grow_local(warp, frame->local_end);
   clear_frame(warp, *frame);
   warp.frames.push_back(std::move(frame));
   return warp.frames.back().get();
+}
+
+std::uint64_t grow_frame(Warp& warp, std::uint64_t bytes, std::uint64_t alignment) {
+  constexpr std::uint64_t kMaxLocalBytes = 512u << 10;  // of a thread of a real device
+  const std::uint64_t unit = std::max<std::uint64_t>(alignment, 1);
+  const std::uint64_t place = (warp.frame->local_end + unit - 1) / unit * unit;
+  if (bytes > kMaxLocalBytes || place + bytes > kMaxLocalBytes) {
+    raise(warp, static_cast<std::uint32_t>(std::countr_zero(warp.frame->lanes)), FaultKind::kIllegalAddress,
+          fmt::format("stack overflow: alloca of {} bytes after {} of {}", bytes, place, kMaxLocalBytes));
+  }
+  warp.frame->local_end = static_cast<std::uint32_t>(place + bytes);
+  grow_local(warp, warp.frame->local_end);
+  return place;
 }
 
 void leave_frame(Warp& warp, Frame* frame, LaneMask lanes) {
@@ -183,6 +198,8 @@ std::uint64_t special_value(const Warp& warp, ptx::SpecialRegister special, std:
     case SpecialRegister::kClusterNctaidZ:
     case SpecialRegister::kClusterNctarank: return 1;
     case SpecialRegister::kAggrSmemSize: return block.shared.size();
+    case SpecialRegister::kEnvreg1: return block.shape->workspace >> 32;
+    case SpecialRegister::kEnvreg2: return block.shape->workspace & 0xffffffff;
     default: break;  // performance counters, environment, ranks in a cluster, reserved shared memory: none
   }
   return 0;

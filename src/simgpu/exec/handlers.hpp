@@ -20,6 +20,9 @@ struct HandlerTable {
   Handler pack;    // list of `width` registers to one
   Handler unpack;  // the reverse
   Handler local_address;
+  Handler allocate_local;  // imm: alignment
+  Handler save_stack;
+  Handler restore_stack;
   Handler clock;     // imm: a SpecialRegister
   Handler isspacep;  // imm: window
   Handler nothing;
@@ -40,8 +43,8 @@ const HandlerTable& table();
 }
 const HandlerTable& handlers();  // the best that this host can run
 
-// The forms of arithmetic that are rare: one loop for many of them, driven by Op::imm (options_of) and, where types
-// matter at run time, by Op::target (general_types). Compiled once. Null: not supported.
+// The forms of arithmetic that are rare: one loop for many of them, driven by Op::imm (options_of) and, where
+// types matter at run time, by Op::target (general_types). Compiled once. Null: not supported.
 Handler find_general(const ptx::Instruction& instruction);
 std::uint32_t general_types(const ptx::Instruction& instruction);
 

@@ -136,6 +136,11 @@ class LoadedModule final : public Module {
     memory_.mark_written(address, variable.size_bytes);
     if (!variable.initial.empty()) std::memcpy(bytes, variable.initial.data(), variable.initial.size());
     for (const ptx::Relocation& relocation : variable.relocations) {
+      if (const auto function = function_index(module, relocation.symbol)) {
+        const std::uint64_t value = function_address(*function);
+        std::memcpy(bytes + relocation.offset_bytes, &value, sizeof value);
+        continue;
+      }
       const ptx::Variable* target = module.find_variable(relocation.symbol);
       const std::size_t index =
           target != nullptr ? static_cast<std::size_t>(target - module.variables.data()) : 0;

@@ -24,6 +24,9 @@ struct LaunchShape {
   Dim3 grid;
   Dim3 block;
   std::uint32_t dynamic_shared_bytes = 0;
+  // Of a cooperative launch, whose blocks may wait for each other: two words for the barrier of
+  // cooperative_groups::grid_group, the second one 0. Read as %envreg1 and %envreg2.
+  DeviceAddress workspace = 0;
 };
 
 // Which unit of a multiprocessor executes an instruction.

@@ -1,5 +1,5 @@
-// What device code may call without a body in its module: printf and the failure of an assertion.
-// Output goes to stdout, lane by lane, as soon as it is printed.
+// What device code may call without a body in its module: printf, the failure of an assertion, and the
+// device's heap. Output goes to stdout, lane by lane, as soon as it is printed.
 #include <fmt/format.h>
 
 #include <bit>
@@ -136,11 +136,36 @@ std::string print(const Warp& warp, std::uint32_t lane, const std::string& forma
   return out;
 }
 
+void give_result(const Warp& warp, const CallSite& site, std::uint32_t lane, std::uint64_t value) {
+  for (const ArgumentCopy& result : site.results) {
+    std::memcpy(warp.frame->params.data() + std::size_t{lane} * warp.frame->code->param_bytes + result.to,
+                &value, std::min<std::size_t>(result.bytes, sizeof value));
+  }
+}
+
+// malloc gives 0 when the heap is full, as on a device; free of what malloc did not give is a mistake.
+void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
+  const auto argued = argument<std::uint64_t>(warp, site, 0, lane);
+  if (site.builtin == Builtin::kMalloc) {
+    DeviceAddress address = 0;
+    if (argued != 0 && warp.block->memory->heap_allocate(argued, address) != MemoryError::kNone) address = 0;
+    return give_result(warp, site, lane, address);
+  }
+  if (argued == 0 || warp.block->memory->heap_free(argued) == MemoryError::kNone) return;
+  raise(warp, lane, FaultKind::kIllegalAddress,
+        fmt::format("free of 0x{:x}, which malloc did not give: {}", argued,
+                    warp.block->memory->describe(argued)));
+}
+
 }  // namespace
 
 void call_builtin(Warp& warp, const CallSite& site, LaneMask mask) {
   for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
+    if (site.builtin == Builtin::kMalloc || site.builtin == Builtin::kFree) {
+      call_heap(warp, site, lane);
+      continue;
+    }
     const auto first = argument<std::uint64_t>(warp, site, 0, lane);
     const auto second = argument<std::uint64_t>(warp, site, 1, lane);
     if (site.builtin == Builtin::kAssertFail) {
@@ -152,11 +177,7 @@ void call_builtin(Warp& warp, const CallSite& site, LaneMask mask) {
     }
     const std::string text = print(warp, lane, text_at(warp, lane, first), second);
     std::fwrite(text.data(), 1, text.size(), stdout);
-    const auto written = static_cast<std::int32_t>(text.size());
-    for (const ArgumentCopy& result : site.results) {
-      std::memcpy(warp.frame->params.data() + std::size_t{lane} * warp.frame->code->param_bytes + result.to,
-                  &written, std::min<std::size_t>(result.bytes, sizeof written));
-    }
+    give_result(warp, site, lane, text.size());
   }
 }
 

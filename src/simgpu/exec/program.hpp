@@ -30,10 +30,13 @@ enum class OpKind : std::uint8_t {
   kWarpSync,  // the same, once every lane of its member mask has arrived
   kBranch,
   kCall,
+  kIndirectCall,
   kReturn,
   kExit,
   kTrap,
   kBarrier,
+  kArrive,  // at a barrier, without waiting
+  kYield,   // the others get their turn
 };
 
 // What an address is relative to, beyond its base register and displacement.
@@ -47,6 +50,11 @@ constexpr std::uint64_t kWindowMask = 0xff00'0000'0000'0000;
 constexpr std::uint64_t kSharedWindow = 0x0100'0000'0000'0000;
 constexpr std::uint64_t kLocalWindow = 0x0200'0000'0000'0000;
 constexpr std::uint64_t kParamWindow = 0x0300'0000'0000'0000;
+// Addresses of functions: nothing can be read there.
+constexpr std::uint64_t kFunctionWindow = 0x0400'0000'0000'0000;
+constexpr std::uint64_t function_address(std::uint32_t index_in_module) {
+  return kFunctionWindow + (std::uint64_t{index_in_module} + 1) * 16;
+}
 
 // Where an ld or st goes, decided at decoding.
 enum class Memory : std::uint8_t { kGlobal, kShared, kLocal, kLaunchParam, kFrameParam, kGeneric };
@@ -75,6 +83,7 @@ struct Op {
   std::uint8_t width = 1;           // vector elements
   std::uint8_t register_bits = 32;  // of a destination that is wider than its type
   std::uint32_t line = 0;
+  std::uint32_t location = ptx::Instruction::kNoLocation;  // Program::locations
 };
 
 struct Code;
@@ -85,13 +94,23 @@ struct ArgumentCopy {
   std::uint32_t bytes;
 };
 
-enum class Builtin : std::uint8_t { kNone, kPrintf, kAssertFail };
+// What device code may call without a body in its module.
+enum class Builtin : std::uint8_t { kNone, kPrintf, kAssertFail, kMalloc, kFree };
 
 struct CallSite {
   const Code* callee = nullptr;  // null for a builtin
   Builtin builtin = Builtin::kNone;
   std::vector<ArgumentCopy> arguments;  // caller to callee; a builtin's `to` counts from 0
   std::vector<ArgumentCopy> results;    // callee to caller
+};
+
+// A call through a pointer: the functions of the module that it can reach.
+struct IndirectSite {
+  struct Target {
+    std::uint64_t address;
+    std::uint32_t call;  // index of Code::calls
+  };
+  std::vector<Target> targets;
 };
 
 struct SpecialSlot {
@@ -105,6 +124,7 @@ struct Code {
   std::vector<Op> ops;
   std::vector<std::uint32_t> lists;
   std::vector<CallSite> calls;
+  std::vector<IndirectSite> indirect;
   std::vector<SpecialSlot> specials;
   std::vector<std::byte> constants;  // broadcast to all lanes; they follow the registers
   std::uint32_t register_bytes = 0;  // cleared when a frame begins
@@ -124,6 +144,9 @@ struct Program {
   // share, watches it, looks at clocks, or prints.
   bool needs_order = false;
   bool adds_floats = false;  // by atomics on such memory: only the rounding depends on the order
+  // Of the module that it was decoded from.
+  std::vector<ptx::SourceFile> files;
+  std::vector<ptx::SourceLocation> locations;
   const Code& entry() const { return *codes[0]; }
 };
 

@@ -41,10 +41,13 @@ class WarpRunner {
   void run_group();
   bool control(const Op& op, LaneMask mask);
   void branch(const Op& op, LaneMask taken);
-  void call(const Op& op, LaneMask mask);
+  void call(const CallSite& site, LaneMask mask);
+  void call_indirect(const Op& op, LaneMask mask);
   void leave(LaneMask mask);
   void exit(LaneMask mask);
+  BarrierState& barrier_of(const Op& op, LaneMask mask);
   void barrier(const Op& op, LaneMask mask);
+  void arrive(const Op& op, LaneMask mask);
   bool synchronise(const Op& op, LaneMask mask);
   LaneMask required_lanes(const Op& op, const Frame& frame, LaneMask mask) const;
   bool wake_synchronised();
@@ -173,7 +176,8 @@ bool WarpRunner::control(const Op& op, LaneMask mask) {
     case OpKind::kPlain: return true;
     case OpKind::kBranch: branch(op, mask); return true;
     case OpKind::kWarpSync: return synchronise(op, mask);
-    case OpKind::kCall: call(op, mask); return true;
+    case OpKind::kCall: call(warp_.frame->code->calls[op.target], mask); return true;
+    case OpKind::kIndirectCall: call_indirect(op, mask); return true;
     case OpKind::kReturn:
       if (warp_.frame->parent != nullptr) {
         leave(mask);
@@ -183,6 +187,16 @@ bool WarpRunner::control(const Op& op, LaneMask mask) {
       return false;
     case OpKind::kExit: exit(mask); return false;
     case OpKind::kBarrier: barrier(op, mask); return false;
+    case OpKind::kArrive:
+      arrive(op, mask);
+      ++pc_;
+      return true;
+    case OpKind::kYield:
+      ++pc_;
+      save();
+      group().yielded = true;
+      slice_ = 0;
+      return false;
     case OpKind::kTrap: raise(warp_, first_lane(mask), FaultKind::kTrap, "trap instruction");
   }
   return true;
@@ -207,8 +221,7 @@ void WarpRunner::branch(const Op& op, LaneMask taken) {
   find_merge_pc();
 }
 
-void WarpRunner::call(const Op& op, LaneMask mask) {
-  const CallSite& site = warp_.frame->code->calls[op.target];
+void WarpRunner::call(const CallSite& site, LaneMask mask) {
   if (site.callee == nullptr) {
     call_builtin(warp_, site, mask);
     ++pc_;
@@ -217,16 +230,38 @@ void WarpRunner::call(const Op& op, LaneMask mask) {
   split_off(mask_ & ~mask, pc_ + 1);
   Frame* caller = warp_.frame;
   Frame* callee = push_frame(warp_, *site.callee, caller, pc_, mask);
+  callee->site = &site;
   copy_params(*caller, *callee, site.arguments, mask);
   group() = Group{callee, 0, mask};
   load();
 }
 
+// Lanes that hold the address of one function go there together; the others come back to the same call.
+void WarpRunner::call_indirect(const Op& op, LaneMask mask) {
+  const std::uint64_t* pointers = warp_.at<std::uint64_t>(op.a);
+  const std::uint32_t first = first_lane(mask);
+  const IndirectSite& site = warp_.frame->code->indirect[op.target];
+  const auto found =
+      std::find_if(site.targets.begin(), site.targets.end(),
+                   [&](const IndirectSite::Target& target) { return target.address == pointers[first]; });
+  if (found == site.targets.end()) {
+    raise(warp_, first, FaultKind::kIllegalInstruction,
+          fmt::format("call through 0x{:x}, which is not the address of a function with these parameters",
+                      pointers[first]));
+  }
+  LaneMask together = 0;
+  for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
+    if (pointers[first_lane(rest)] == pointers[first]) together |= 1u << first_lane(rest);
+  }
+  split_off(mask & ~together, pc_);
+  mask_ &= ~(mask & ~together);
+  call(warp_.frame->code->calls[found->call], together);
+}
+
 void WarpRunner::leave(LaneMask mask) {
   Frame* frame = warp_.frame;
   Frame* parent = frame->parent;
-  const CallSite& site = parent->code->calls[parent->code->ops[frame->call_pc].target];
-  copy_params(*frame, *parent, site.results, mask);
+  copy_params(*frame, *parent, frame->site->results, mask);
   split_off(mask_ & ~mask, pc_ + 1);
   group() = Group{parent, frame->call_pc + 1, mask};
   leave_frame(warp_, frame, mask);
@@ -246,7 +281,7 @@ void WarpRunner::exit(LaneMask mask) {
   }
 }
 
-void WarpRunner::barrier(const Op& op, LaneMask mask) {
+BarrierState& WarpRunner::barrier_of(const Op& op, LaneMask mask) {
   const std::uint32_t lane = first_lane(mask);
   const std::uint32_t id = warp_.at<std::uint32_t>(op.a)[lane];
   if (id >= kBarriers) {
@@ -255,6 +290,18 @@ void WarpRunner::barrier(const Op& op, LaneMask mask) {
   }
   BarrierState& state = warp_.block->barriers[id];
   if (op.b != kNoSlot) state.expected = warp_.at<std::uint32_t>(op.b)[lane];
+  return state;
+}
+
+// A warp that is whole counts whole, whatever has exited.
+void WarpRunner::arrive(const Op& op, LaneMask mask) {
+  BarrierState& state = barrier_of(op, mask);
+  state.passed += mask == warp_.alive ? kLanes : static_cast<std::uint32_t>(std::popcount(mask));
+  ++state.arrived;
+}
+
+void WarpRunner::barrier(const Op& op, LaneMask mask) {
+  BarrierState& state = barrier_of(op, mask);
   if (op.c != kNoSlot) {
     const LaneMask votes = op.c_negated ? ~warp_.predicate(op.c) : warp_.predicate(op.c);
     state.votes += static_cast<std::uint32_t>(std::popcount(votes & mask));
@@ -264,7 +311,7 @@ void WarpRunner::barrier(const Op& op, LaneMask mask) {
   mask_ = mask;
   save();
   group().state = GroupState::kAtBarrier;
-  group().barrier = id;
+  group().barrier = warp_.at<std::uint32_t>(op.a)[first_lane(mask)];
 }
 
 LaneMask WarpRunner::required_lanes(const Op& op, const Frame& frame, LaneMask mask) const {

@@ -24,6 +24,8 @@ struct Frame {
   LaneMask lanes = 0;         // still inside
   std::uint32_t depth = 0;
   std::uint32_t local_base = 0;
+  std::uint32_t local_end = 0;     // alloca moves it
+  const CallSite* site = nullptr;  // that the frame was entered by
   FrameStorage registers;
   std::vector<std::byte> params;  // [lane][code->param_bytes]
 };
@@ -44,6 +46,7 @@ struct BarrierState {
   std::uint32_t arrived = 0;
   std::uint32_t expected = 0;  // 0: every thread that has not exited
   std::uint32_t votes = 0;     // bar.red: predicates that were true
+  std::uint32_t passed = 0;    // bar.arrive: threads that have arrived and do not wait
 };
 constexpr std::uint32_t kBarriers = 16;
 
@@ -116,6 +119,8 @@ std::uint64_t special_value(const Warp& warp, ptx::SpecialRegister special, std:
 // Frames (frames.cpp). A new frame has its registers cleared and its constants and special registers in
 // place.
 Frame* push_frame(Warp& warp, const Code& code, Frame* parent, std::uint32_t call_pc, LaneMask lanes);
+// Local memory at the end of the running frame; its offset in local memory.
+std::uint64_t grow_frame(Warp& warp, std::uint64_t bytes, std::uint64_t alignment);
 // Lanes that leave a frame for good; the frame is kept for reuse once it is empty.
 void leave_frame(Warp& warp, Frame* frame, LaneMask lanes);
 // Back to the state in which a block begins: only the entry's frame, everything cleared.

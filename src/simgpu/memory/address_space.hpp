@@ -61,6 +61,11 @@ class AddressSpace {
   // cuMemAlloc / cuMemFree: sub-granularity sizes allowed; addresses aligned to 512 bytes.
   MemoryError allocate(std::uint64_t bytes, DeviceAddress& out);
   MemoryError free(DeviceAddress address);
+  // malloc and free of device code, for whoever holds `execution_mutex`. The heap lives until the device
+  // goes.
+  MemoryError heap_allocate(std::uint64_t bytes, DeviceAddress& out) const;
+  MemoryError heap_free(DeviceAddress address) const;
+  void set_heap_limit(std::uint64_t bytes);  // 8 MiB at first
   // The allocation, or the reserved-and-mapped range, that contains address.
   struct Range {
     DeviceAddress base;

@@ -48,6 +48,7 @@ struct Allocation {
   std::uint64_t bytes;  // as asked
   bool in_slab;
   std::uint64_t number;  // counted from 1
+  bool on_heap = false;
 };
 
 // Something that was at an address, for messages.
@@ -82,6 +83,8 @@ struct AddressSpace::Impl {
   void free_in_slab(std::uint64_t address, std::uint64_t bytes);
   bool take_in_slabs(std::uint64_t bytes, std::uint64_t& out);
   void give_back_held();
+  MemoryError allocate(std::uint64_t bytes, std::uint64_t& out);
+  void free(std::map<std::uint64_t, Allocation>::iterator it);
   void remember(Gone gone);
   void set_states(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) const noexcept {
     if (std::uint8_t* states = store.shadow(address); states != nullptr) std::memset(states, state, bytes);
@@ -102,6 +105,8 @@ struct AddressSpace::Impl {
   std::deque<std::pair<std::uint64_t, std::uint64_t>> held_back;  // address ranges
   std::uint64_t held_back_bytes = 0;
   std::uint64_t next_number = 1;
+  std::uint64_t heap_limit = 8u << 20;
+  std::uint64_t heap_used = 0;
   PhysicalHandle next_handle = 1;
   std::uint64_t used = 0;
   std::uint64_t peak = 0;

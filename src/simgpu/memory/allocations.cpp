@@ -105,38 +105,67 @@ void AddressSpace::Impl::free_in_slab(std::uint64_t address, std::uint64_t bytes
   free_pages(base);
 }
 
+MemoryError AddressSpace::Impl::allocate(std::uint64_t bytes, std::uint64_t& out) {
+  if (bytes == 0) return MemoryError::kInvalidValue;
+  if (bytes > settings.physical_bytes) return MemoryError::kOutOfMemory;
+  const bool in_slab = round_up(bytes, kAllocationAlignment) < settings.granularity_bytes;
+  const std::uint64_t taken = round_up(bytes, in_slab ? kAllocationAlignment : settings.granularity_bytes);
+  const MemoryError error = in_slab ? allocate_in_slab(taken, out) : allocate_pages(taken, out);
+  if (error != MemoryError::kNone) return error;
+  allocations.emplace(out, Allocation{bytes, in_slab, next_number++});
+  if (in_slab) set_states(out, bytes, 0);
+  set_states(out + bytes, taken - bytes, kOutside);
+  return MemoryError::kNone;
+}
+
+void AddressSpace::Impl::free(std::map<std::uint64_t, Allocation>::iterator it) {
+  const auto [address, allocation] = *it;
+  allocations.erase(it);
+  remember({address, allocation.bytes, "freed", allocation.number});
+  if (allocation.in_slab) {
+    set_states(address, allocation.bytes, kOutside);
+    free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
+  } else {
+    free_pages(address);
+  }
+}
+
 MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out) {
   const std::lock_guard lock(impl_->mutex);
-  if (bytes == 0) return MemoryError::kInvalidValue;
-  if (bytes > impl_->settings.physical_bytes) return MemoryError::kOutOfMemory;
-  const bool in_slab = round_up(bytes, kAllocationAlignment) < impl_->settings.granularity_bytes;
-  const MemoryError error =
-      in_slab ? impl_->allocate_in_slab(round_up(bytes, kAllocationAlignment), out)
-              : impl_->allocate_pages(round_up(bytes, impl_->settings.granularity_bytes), out);
-  if (error != MemoryError::kNone) return error;
-  impl_->allocations.emplace(out, Allocation{bytes, in_slab, impl_->next_number++});
-  const std::uint64_t taken =
-      round_up(bytes, in_slab ? kAllocationAlignment : impl_->settings.granularity_bytes);
-  if (in_slab) impl_->set_states(out, bytes, 0);
-  impl_->set_states(out + bytes, taken - bytes, kOutside);
-  return MemoryError::kNone;
+  return impl_->allocate(bytes, out);
 }
 
 MemoryError AddressSpace::free(DeviceAddress address) {
   const std::lock_guard running(impl_->execution);
   const std::lock_guard lock(impl_->mutex);
   const auto it = impl_->allocations.find(address);
-  if (it == impl_->allocations.end()) return MemoryError::kInvalidValue;
-  const Allocation allocation = it->second;
-  impl_->allocations.erase(it);
-  impl_->remember({address, allocation.bytes, "freed", allocation.number});
-  if (allocation.in_slab) {
-    impl_->set_states(address, allocation.bytes, kOutside);
-    impl_->free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
-  } else {
-    impl_->free_pages(address);
-  }
+  if (it == impl_->allocations.end() || it->second.on_heap) return MemoryError::kInvalidValue;
+  impl_->free(it);
   return MemoryError::kNone;
+}
+
+MemoryError AddressSpace::heap_allocate(std::uint64_t bytes, DeviceAddress& out) const {
+  const std::lock_guard lock(impl_->mutex);
+  if (bytes > impl_->heap_limit - impl_->heap_used) return MemoryError::kOutOfMemory;
+  const MemoryError error = impl_->allocate(bytes, out);
+  if (error != MemoryError::kNone) return error;
+  impl_->allocations.at(out).on_heap = true;
+  impl_->heap_used += bytes;
+  return MemoryError::kNone;
+}
+
+MemoryError AddressSpace::heap_free(DeviceAddress address) const {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->allocations.find(address);
+  if (it == impl_->allocations.end() || !it->second.on_heap) return MemoryError::kInvalidValue;
+  impl_->heap_used -= it->second.bytes;
+  impl_->free(it);
+  return MemoryError::kNone;
+}
+
+void AddressSpace::set_heap_limit(std::uint64_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->heap_limit = std::max(bytes, impl_->heap_used);
 }
 
 std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address) const {

@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadModule{"wgmma.fence.sync.aligned;", "wgmma"},
                     BadModule{"add.u32 %r1, %r2;", "operands"}, BadModule{"add.u32 %r1, %rd1, 1;", "%rd1"},
                     BadModule{"mov.u32 %r1, %undefined;", "%undefined"},
-                    BadModule{"bar.arrive 0, 32;", "bar.arrive"},
+                    BadModule{"bar.arrive 0;", "bar.arrive"},
                     BadModule{"atom.global.add.bf16 %r1, [%rd1], %r2;", "atom.global.add.bf16"},
                     BadModule{"cvt.rn.bf16.f32 %r1, %f1;", "cvt.rn.bf16.f32"},
                     BadModule{"shfl.bfly.b32 %r1, %r1, 1, 31;", "shfl.bfly.b32"},

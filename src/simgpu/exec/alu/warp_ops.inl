@@ -200,6 +200,43 @@ inline void local_address(Warp& w, const Op& op, LaneMask mask) {
   });
 }
 
+inline void write_slot(Warp& w, std::uint32_t slot, std::uint32_t lane, bool is_64, std::uint64_t value) {
+  if (is_64) {
+    w.at<std::uint64_t>(slot)[lane] = value;
+  } else {
+    w.at<std::uint32_t>(slot)[lane] = static_cast<std::uint32_t>(value);
+  }
+}
+
+// alloca: every lane gets the same place, as large as the largest that one asks for. Of the frame's local
+// memory, as are the saved tops.
+inline void allocate_local(Warp& w, const Op& op, LaneMask mask) {
+  std::uint64_t most = 0;
+  for_lanes(mask, [&](std::uint32_t lane) {
+    const std::uint64_t bytes = read_slot(w, op.a, lane, op.a_is_64);
+    most = bytes > most ? bytes : most;
+  });
+  const std::uint64_t place = grow_frame(w, most, static_cast<std::uint64_t>(op.imm));
+  for_lanes(mask, [&](std::uint32_t lane) { write_slot(w, op.d, lane, op.a_is_64, place); });
+}
+
+inline void save_stack(Warp& w, const Op& op, LaneMask mask) {
+  for_lanes(mask, [&](std::uint32_t lane) { write_slot(w, op.d, lane, op.a_is_64, w.frame->local_end); });
+}
+
+// Only if all lanes of the frame agree: what others have allocated since must stay.
+inline void restore_stack(Warp& w, const Op& op, LaneMask mask) {
+  if (mask != w.frame->lanes) return;
+  std::uint64_t highest = 0;
+  for_lanes(mask, [&](std::uint32_t lane) {
+    const std::uint64_t top = read_slot(w, op.a, lane, op.a_is_64);
+    highest = top > highest ? top : highest;
+  });
+  const std::uint32_t least = w.frame->local_base + w.frame->code->local_bytes;
+  if (highest >= least && highest <= w.frame->local_end)
+    w.frame->local_end = static_cast<std::uint32_t>(highest);
+}
+
 inline void clock(Warp& w, const Op& op, LaneMask mask) {
   const auto special = static_cast<ptx::SpecialRegister>(op.imm);
   for_lanes(mask, [&](std::uint32_t lane) {

@@ -10,7 +10,8 @@ template <class Work>
 void with_type(const Arguments& arguments, Memory& memory, double multiply_adds, Work work) {
   Operands operands(memory);
   visit_work(arguments.work, [&]<class W>(W) {
-    memory.count((IsComplex<W>::value ? 4 : 1) * multiply_adds * static_cast<double>(arguments.batch) / arguments.rate);
+    memory.count((IsComplex<W>::value ? 4 : 1) * multiply_adds * static_cast<double>(arguments.batch) /
+                 arguments.rate);
     work(operands, W{});
   });
 }

@@ -26,18 +26,18 @@ inline CBLAS_DIAG cblas_diagonal(bool unit) {
 }
 
 // The names of one type. SCALAR: how alpha and beta are passed.
-#define SIMGPU_CBLAS(W, x, SCALAR)                            \
-  template <>                                                 \
-  struct Cblas<W> {                                           \
-    static constexpr auto gemm = &cblas_##x##gemm;            \
-    static constexpr auto gemv = &cblas_##x##gemv;            \
-    static constexpr auto symm = &cblas_##x##symm;            \
-    static constexpr auto syrk = &cblas_##x##syrk;            \
-    static constexpr auto syr2k = &cblas_##x##syr2k;          \
-    static constexpr auto trmm = &cblas_##x##trmm;            \
-    static constexpr auto trsm = &cblas_##x##trsm;            \
-    static constexpr auto trmv = &cblas_##x##trmv;            \
-    static constexpr auto trsv = &cblas_##x##trsv;            \
+#define SIMGPU_CBLAS(W, x, SCALAR)                                \
+  template <>                                                     \
+  struct Cblas<W> {                                               \
+    static constexpr auto gemm = &cblas_##x##gemm;                \
+    static constexpr auto gemv = &cblas_##x##gemv;                \
+    static constexpr auto symm = &cblas_##x##symm;                \
+    static constexpr auto syrk = &cblas_##x##syrk;                \
+    static constexpr auto syr2k = &cblas_##x##syr2k;              \
+    static constexpr auto trmm = &cblas_##x##trmm;                \
+    static constexpr auto trsm = &cblas_##x##trsm;                \
+    static constexpr auto trmv = &cblas_##x##trmv;                \
+    static constexpr auto trsv = &cblas_##x##trsv;                \
     static decltype(auto) pass(const W& value) { return SCALAR; } \
   };
 SIMGPU_CBLAS(float, s, float{value})

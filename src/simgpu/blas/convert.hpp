@@ -131,7 +131,7 @@ S narrow_one(W value) {
   } else if constexpr (std::is_same_v<S, std::int8_t>) {
     if (std::isnan(value)) return 0;
     const W rounded = std::nearbyint(value);
-    return rounded >= 127 ? std::int8_t{127}
+    return rounded >= 127    ? std::int8_t{127}
            : rounded <= -128 ? std::int8_t{-128}
                              : static_cast<std::int8_t>(rounded);
   } else if constexpr (std::is_same_v<S, std::int32_t>) {

@@ -31,7 +31,8 @@ class Mask {
 
  private:
   std::byte* reach(std::int64_t column, std::uint32_t access) {
-    return memory_.reach(base_ + static_cast<std::uint64_t>(column * ld_bits_ / 8), bytes_, 1, access, "the ReLU mask");
+    return memory_.reach(base_ + static_cast<std::uint64_t>(column * ld_bits_ / 8), bytes_, 1, access,
+                         "the ReLU mask");
   }
   Memory& memory_;
   std::uint64_t base_;
@@ -41,7 +42,8 @@ class Mask {
 
 template <class W>
 void add_bias(Operands& operands, const Epilogue& epilogue, std::int64_t batch, Matrix<W>& result) {
-  const Operand bias{.address = epilogue.bias, .ld = 1, .stride = epilogue.bias_stride, .type = epilogue.bias_type};
+  const Operand bias{
+      .address = epilogue.bias, .ld = 1, .stride = epilogue.bias_stride, .type = epilogue.bias_type};
   const auto values = operands.load_vector<W>(bias, batch, result.rows, "bias");
   for (std::int64_t j = 0; j < result.columns; ++j) {
     for (std::int64_t i = 0; i < result.rows; ++i) result.at(i, j) += values[static_cast<std::size_t>(i)];
@@ -49,8 +51,10 @@ void add_bias(Operands& operands, const Epilogue& epilogue, std::int64_t batch, 
 }
 
 template <class W>
-void store_sums(Operands& operands, const Epilogue& epilogue, std::int64_t batch, const std::vector<double>& sums) {
-  const Operand bias{.address = epilogue.bias, .ld = 1, .stride = epilogue.bias_stride, .type = epilogue.bias_type};
+void store_sums(Operands& operands, const Epilogue& epilogue, std::int64_t batch,
+                const std::vector<double>& sums) {
+  const Operand bias{
+      .address = epilogue.bias, .ld = 1, .stride = epilogue.bias_stride, .type = epilogue.bias_type};
   std::vector<W> values(sums.size());
   for (std::size_t index = 0; index < sums.size(); ++index) values[index] = static_cast<W>(sums[index]);
   operands.store_vector(bias, batch, values, "bias gradient");
@@ -85,7 +89,8 @@ void apply_relu(Operands& operands, const Epilogue& epilogue, std::int64_t batch
 }
 
 template <class W>
-void apply_relu_gradient(Operands& operands, const Epilogue& epilogue, std::int64_t batch, Matrix<W>& result) {
+void apply_relu_gradient(Operands& operands, const Epilogue& epilogue, std::int64_t batch,
+                         Matrix<W>& result) {
   Mask mask(operands, epilogue.aux, batch, result.rows);
   for (std::int64_t j = 0; j < result.columns; ++j) {
     const std::byte* bits = mask.read(j);
@@ -106,7 +111,8 @@ void apply_gelu(Operands& operands, const Epilogue& epilogue, std::int64_t batch
 }
 
 template <class W>
-void apply_gelu_gradient(Operands& operands, const Epilogue& epilogue, std::int64_t batch, Matrix<W>& result) {
+void apply_gelu_gradient(Operands& operands, const Epilogue& epilogue, std::int64_t batch,
+                         Matrix<W>& result) {
   auto input = operands.load<W>(epilogue.aux, batch, result.rows, result.columns, "the GELU input");
   for (std::int64_t j = 0; j < result.columns; ++j) {
     for (std::int64_t i = 0; i < result.rows; ++i) {

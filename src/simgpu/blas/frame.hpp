@@ -81,12 +81,18 @@ inline Op op_of(cublasOperation_t op) {
     default: throw StatusError(CUBLAS_STATUS_INVALID_VALUE);
   }
 }
+// A leading dimension for so many rows.
+inline void check_ld(std::int64_t ld, std::int64_t rows) {
+  require(ld >= 1 && ld >= rows && ld <= std::numeric_limits<int>::max());
+}
+
 struct StatusRow {
   cublasStatus_t status;
   const char* name;
   const char* text;
 };
-#define SIMGPU_STATUS(name, text) {name, #name, text}
+#define SIMGPU_STATUS(name, text) \
+  { name, #name, text }
 inline constexpr StatusRow kStatuses[] = {
     SIMGPU_STATUS(CUBLAS_STATUS_SUCCESS, "success"),
     SIMGPU_STATUS(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),

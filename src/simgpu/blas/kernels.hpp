@@ -1,4 +1,5 @@
-// The kernels of kernels.def, each a function that runs on device memory. It must not know handles or streams.
+// The kernels of kernels.def, each a function that runs on device memory. It must not know handles or
+// streams.
 #pragma once
 
 #include "simgpu/blas/arguments.hpp"

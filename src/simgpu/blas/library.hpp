@@ -1,4 +1,5 @@
-// The BLAS kernels as a library of the device: one for libcublas and libcublasLt. It must not know their APIs.
+// The BLAS kernels as a library of the device: one for libcublas and libcublasLt. It must not know their
+// APIs.
 #pragma once
 
 #include "simgpu/blas/arguments.hpp"

@@ -30,12 +30,14 @@ void matrix_vector(const Arguments& arguments, Memory& memory) {
     const W beta = operands.scalar<W>(arguments.beta, "beta");
     const bool transposed = arguments.op_a != Op::kNone;
     for (std::int64_t batch = 0; batch < arguments.batch; ++batch) {
-      auto y = load_or_zero<W>(operands, arguments.c, batch, transposed ? arguments.n : arguments.m, beta != W{}, "y");
+      auto y = load_or_zero<W>(operands, arguments.c, batch, transposed ? arguments.n : arguments.m,
+                               beta != W{}, "y");
       if (alpha == W{}) {
         for (W& element : y) element *= beta;
       } else {
         auto a = operands.view<W>(arguments.a, batch, arguments.m, arguments.n, "A");
-        const auto x = operands.load_vector<W>(arguments.b, batch, transposed ? arguments.m : arguments.n, "x");
+        const auto x =
+            operands.load_vector<W>(arguments.b, batch, transposed ? arguments.m : arguments.n, "x");
         multiply(arguments.op_a, a, alpha, x, beta, y);
       }
       operands.store_vector(arguments.c, batch, y, "y");
@@ -71,7 +73,8 @@ void triangular_vector(const Arguments& arguments, Memory& memory) {
     auto x = operands.load_vector<W>(arguments.c, 0, arguments.n, "x");
     const auto run = arguments.mode == 0 ? Cblas<W>::trmv : Cblas<W>::trsv;
     run(CblasColMajor, cblas_triangle(arguments.triangle), cblas_op(arguments.op_a),
-        cblas_diagonal(arguments.unit_diagonal), static_cast<int>(arguments.n), a.data, a.stride(), x.data(), 1);
+        cblas_diagonal(arguments.unit_diagonal), static_cast<int>(arguments.n), a.data, a.stride(), x.data(),
+        1);
     operands.store_vector(arguments.c, 0, x, "x");
   });
 }

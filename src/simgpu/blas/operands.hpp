@@ -1,5 +1,5 @@
-// Operands in device memory as matrices and vectors on the host: exactly the documented bytes are reached, one
-// contiguous run at a time. It must not compute.
+// Operands in device memory as matrices and vectors on the host: exactly the documented bytes are reached,
+// one contiguous run at a time. It must not compute.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,8 @@ class Operands {
   explicit Operands(Memory& memory) : memory_(memory) {}
 
   std::uint64_t place(const Operand& operand, std::int64_t batch, const char* name) {
-    if (operand.pointers) return *memory_.read<std::uint64_t>(operand.address + 8 * static_cast<std::uint64_t>(batch), 1, name);
+    if (operand.pointers)
+      return *memory_.read<std::uint64_t>(operand.address + 8 * static_cast<std::uint64_t>(batch), 1, name);
     return operand.address + static_cast<std::uint64_t>(batch * operand.stride) * element_bytes(operand.type);
   }
 
@@ -73,7 +74,8 @@ class Operands {
     const std::uint64_t bytes = element_bytes(scalar.type);
     const std::byte* from = scalar.value;
     if (scalar.address != 0) {
-      from = memory_.reach(scalar.address + static_cast<std::uint64_t>(index) * bytes, bytes, bytes, native::kRead, name);
+      from = memory_.reach(scalar.address + static_cast<std::uint64_t>(index) * bytes, bytes, bytes,
+                           native::kRead, name);
     }
     W out{};
     widen(scalar.type, from, &out, 1);
@@ -89,18 +91,21 @@ class Operands {
                if (!operand.row_major) return widen(operand.type, run, &out.at(first, index), count);
                std::vector<W> line(static_cast<std::size_t>(count));
                widen(operand.type, run, line.data(), count);
-               for (std::int64_t at = 0; at < count; ++at) out.at(index, first + at) = line[static_cast<std::size_t>(at)];
+               for (std::int64_t at = 0; at < count; ++at)
+                 out.at(index, first + at) = line[static_cast<std::size_t>(at)];
              });
     return out;
   }
 
   template <class W>
-  void store(const Operand& operand, std::int64_t batch, Matrix<W>& from, const char* name, Part part = Part::kAll) {
+  void store(const Operand& operand, std::int64_t batch, Matrix<W>& from, const char* name,
+             Part part = Part::kAll) {
     for_runs(operand, batch, from.rows, from.columns, part, native::kWrite, name,
              [&](std::byte* run, std::int64_t first, std::int64_t index, std::int64_t count) {
                if (!operand.row_major) return narrow(operand.type, &from.at(first, index), run, count);
                std::vector<W> line(static_cast<std::size_t>(count));
-               for (std::int64_t at = 0; at < count; ++at) line[static_cast<std::size_t>(at)] = from.at(index, first + at);
+               for (std::int64_t at = 0; at < count; ++at)
+                 line[static_cast<std::size_t>(at)] = from.at(index, first + at);
                narrow(operand.type, line.data(), run, count);
              });
   }
@@ -123,20 +128,23 @@ class Operands {
                [&](std::byte* run, std::int64_t, std::int64_t index, std::int64_t) {
                  if (index == 0) out.data = reinterpret_cast<W*>(run);
                  // What is contiguous on the device is so on the host (AddressSpace::translate).
-                 if (out.column(index) != reinterpret_cast<W*>(run)) throw std::logic_error("scattered columns");
+                 if (out.column(index) != reinterpret_cast<W*>(run))
+                   throw std::logic_error("scattered columns");
                });
     }
     return out;
   }
   template <class W>
-  Matrix<W> view(const Operand& operand, std::int64_t batch, std::int64_t rows, std::int64_t columns, const char* name) {
+  Matrix<W> view(const Operand& operand, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                 const char* name) {
     if (lies_as<W>(operand)) return in_place<W>(operand, batch, rows, columns, name, true, false);
     return load<W>(operand, batch, rows, columns, name);
   }
 
   // Vectors: ld is the increment; a negative one begins at the far end.
   template <class W>
-  std::vector<W> load_vector(const Operand& operand, std::int64_t batch, std::int64_t count, const char* name) {
+  std::vector<W> load_vector(const Operand& operand, std::int64_t batch, std::int64_t count,
+                             const char* name) {
     std::vector<W> out(static_cast<std::size_t>(count));
     for_elements(operand, batch, count, native::kRead, name,
                  [&](std::byte* at, std::int64_t index, std::int64_t length) {
@@ -145,7 +153,8 @@ class Operands {
     return out;
   }
   template <class W>
-  void store_vector(const Operand& operand, std::int64_t batch, const std::vector<W>& from, const char* name) {
+  void store_vector(const Operand& operand, std::int64_t batch, const std::vector<W>& from,
+                    const char* name) {
     for_elements(operand, batch, static_cast<std::int64_t>(from.size()), native::kWrite, name,
                  [&](std::byte* at, std::int64_t index, std::int64_t length) {
                    narrow(operand.type, &from[static_cast<std::size_t>(index)], at, length);
@@ -161,24 +170,28 @@ class Operands {
  private:
   // visit(bytes, first row, column, count), or with rows and columns exchanged if it lies in rows.
   template <class Visitor>
-  void for_runs(const Operand& operand, std::int64_t batch, std::int64_t rows, std::int64_t columns, Part part,
-                std::uint32_t access, const char* name, Visitor visit) {
+  void for_runs(const Operand& operand, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                Part part, std::uint32_t access, const char* name, Visitor visit) {
     if (rows == 0 || columns == 0) return;
     const std::uint64_t bytes = element_bytes(operand.type);
     const std::uint64_t base = place(operand, batch, name);
     const std::int64_t length = operand.row_major ? columns : rows;
     const std::int64_t lines = operand.row_major ? rows : columns;
     if (part == Part::kAll && operand.ld == length) {
-      std::byte* all = memory_.reach(base, static_cast<std::uint64_t>(length * lines) * bytes, bytes, access, name);
-      for (std::int64_t line = 0; line < lines; ++line) visit(all + static_cast<std::uint64_t>(line * length) * bytes, 0, line, length);
+      std::byte* all =
+          memory_.reach(base, static_cast<std::uint64_t>(length * lines) * bytes, bytes, access, name);
+      for (std::int64_t line = 0; line < lines; ++line)
+        visit(all + static_cast<std::uint64_t>(line * length) * bytes, 0, line, length);
       return;
     }
     for (std::int64_t line = 0; line < lines; ++line) {
       const Rows range = rows_of(part, line, length);
       if (range.first == range.last) continue;
       const auto count = static_cast<std::uint64_t>(range.last - range.first);
-      const std::uint64_t address = base + static_cast<std::uint64_t>(line * operand.ld + range.first) * bytes;
-      visit(memory_.reach(address, count * bytes, bytes, access, name), range.first, line, range.last - range.first);
+      const std::uint64_t address =
+          base + static_cast<std::uint64_t>(line * operand.ld + range.first) * bytes;
+      visit(memory_.reach(address, count * bytes, bytes, access, name), range.first, line,
+            range.last - range.first);
     }
   }
 

@@ -22,9 +22,10 @@ class Product {
     const Operand& out = arguments_.d;
     const bool adds = beta_ != W{};
     // Straight into device memory where nothing has to happen to the sum afterwards.
-    const bool straight = operands_.lies_as<W>(out) && arguments_.epilogue.flags == 0 && !per_row_ &&
-                          (!adds || (operands_.lies_as<W>(arguments_.c) && out.ld == arguments_.c.ld &&
-                                     operands_.place(arguments_.c, batch, "C") == operands_.place(out, batch, "D")));
+    const bool straight =
+        operands_.lies_as<W>(out) && arguments_.epilogue.flags == 0 && !per_row_ &&
+        (!adds || (operands_.lies_as<W>(arguments_.c) && out.ld == arguments_.c.ld &&
+                   operands_.place(arguments_.c, batch, "C") == operands_.place(out, batch, "D")));
     Matrix<W> result;
     if (straight) {
       result = operands_.in_place<W>(out, batch, arguments_.m, arguments_.n, "C", adds, true);
@@ -59,14 +60,16 @@ class Product {
     const bool apart = per_row_ && beta_ != W{};
     if (apart) added = std::exchange(result, Matrix<W>(result.rows, result.columns));
     const W beta = per_row_ ? W{} : beta_;
-    Cblas<W>::gemm(CblasColMajor, cblas_op(arguments_.op_a), cblas_op(arguments_.op_b), static_cast<int>(arguments_.m),
-                   static_cast<int>(arguments_.n), static_cast<int>(arguments_.k), Cblas<W>::pass(alpha_), a.data,
-                   a.stride(), b.data, b.stride(), Cblas<W>::pass(beta), result.data, result.stride());
+    Cblas<W>::gemm(CblasColMajor, cblas_op(arguments_.op_a), cblas_op(arguments_.op_b),
+                   static_cast<int>(arguments_.m), static_cast<int>(arguments_.n),
+                   static_cast<int>(arguments_.k), Cblas<W>::pass(alpha_), a.data, a.stride(), b.data,
+                   b.stride(), Cblas<W>::pass(beta), result.data, result.stride());
     if (per_row_) scale_rows(result, apart ? &added : nullptr);
     if constexpr (!IsComplex<W>::value) {
       const Epilogue& epilogue = arguments_.epilogue;
       if ((epilogue.flags & Epilogue::kSumA) != 0) store_operand_sums(operands_, epilogue, batch, a, a_plain);
-      if ((epilogue.flags & Epilogue::kSumB) != 0) store_operand_sums(operands_, epilogue, batch, b, !b_plain);
+      if ((epilogue.flags & Epilogue::kSumB) != 0)
+        store_operand_sums(operands_, epilogue, batch, b, !b_plain);
     }
   }
 
@@ -89,8 +92,8 @@ class Product {
 }  // namespace
 
 void matrix_product(const Arguments& arguments, Memory& memory) {
-  const double products = static_cast<double>(arguments.m) * static_cast<double>(arguments.n) *
-                          static_cast<double>(arguments.k);
+  const double products =
+      static_cast<double>(arguments.m) * static_cast<double>(arguments.n) * static_cast<double>(arguments.k);
   with_type(arguments, memory, products, [&]<class W>(Operands&, W) {
     Product<W> product(arguments, memory);
     for (std::int64_t batch = 0; batch < arguments.batch; ++batch) product.run(batch);

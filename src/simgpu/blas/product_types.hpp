@@ -35,12 +35,12 @@ inline cublasComputeType_t plain_form(cublasComputeType_t compute) {
 }
 
 // scale: -1 where the caller does not say. nullptr: not supported.
-inline const ProductTypes* find_product(cublasComputeType_t compute, std::int32_t scale, std::int32_t a, std::int32_t b,
-                                        std::int32_t result) {
+inline const ProductTypes* find_product(cublasComputeType_t compute, std::int32_t scale, std::int32_t a,
+                                        std::int32_t b, std::int32_t result) {
   const cublasComputeType_t plain = plain_form(compute);
   for (const ProductTypes& row : kProductTypes) {
-    if (row.compute == plain && (scale == -1 || row.scale == scale) && row.operands == a && row.operands == b &&
-        row.result == result) {
+    if (row.compute == plain && (scale == -1 || row.scale == scale) && row.operands == a &&
+        row.operands == b && row.result == result) {
       return &row;
     }
   }

@@ -110,7 +110,8 @@ void absolute_sum(const Arguments& arguments, Memory& memory) {
   });
 }
 
-// d = the number, from 1, of the first element of largest (mode 0) or smallest magnitude; mode 2, 3: as 64 bits
+// d = the number, from 1, of the first element of largest (mode 0) or smallest magnitude; mode 2, 3: as 64
+// bits
 void extreme(const Arguments& arguments, Memory& memory) {
   with_type(arguments, memory, static_cast<double>(arguments.n), [&]<class W>(Operands& operands, W) {
     const bool smallest = (arguments.mode & 1) != 0;

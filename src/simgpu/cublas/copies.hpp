@@ -36,7 +36,8 @@ inline void check_copy(CUresult result) {
 }
 
 // stream: nullptr for a copy that the host waits for.
-inline cublasStatus_t transfer(Way way, const void* from, void* to, const Block& block, const cudaStream_t* stream) {
+inline cublasStatus_t transfer(Way way, const void* from, void* to, const Block& block,
+                               const cudaStream_t* stream) {
   return call([&] {
     if (block.width_bytes == 0 || block.height == 0) return;
     auto& client = *simgpu_blas_client();
@@ -49,8 +50,8 @@ inline cublasStatus_t transfer(Way way, const void* from, void* to, const Block&
 }
 
 template <Way kWay, class Int>
-cublasStatus_t vector_transfer(Int n, Int element, const void* from, Int from_increment, void* to, Int to_increment,
-                               const cudaStream_t* stream) {
+cublasStatus_t vector_transfer(Int n, Int element, const void* from, Int from_increment, void* to,
+                               Int to_increment, const cudaStream_t* stream) {
   if (n < 0 || element <= 0 || from_increment <= 0 || to_increment <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   const std::int64_t bytes = element;
   if (from_increment == 1 && to_increment == 1) {
@@ -59,34 +60,35 @@ cublasStatus_t vector_transfer(Int n, Int element, const void* from, Int from_in
   return transfer(kWay, from, to, {bytes, n, bytes * from_increment, bytes * to_increment}, stream);
 }
 template <Way kWay, class Int>
-cublasStatus_t matrix_transfer(Int rows, Int columns, Int element, const void* from, Int from_ld, void* to, Int to_ld,
-                               const cudaStream_t* stream) {
-  if (rows < 0 || columns < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0 || from_ld < rows || to_ld < rows) {
+cublasStatus_t matrix_transfer(Int rows, Int columns, Int element, const void* from, Int from_ld, void* to,
+                               Int to_ld, const cudaStream_t* stream) {
+  if (rows < 0 || columns < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0 || from_ld < rows ||
+      to_ld < rows) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const std::int64_t bytes = element;
   return transfer(kWay, from, to, {bytes * rows, columns, bytes * from_ld, bytes * to_ld}, stream);
 }
 
-#define SIMGPU_TRANSFER(name, way)                                                                                \
-  template <Name kSymbol, class Int>                                                                              \
-  cublasStatus_t name##_vector(Int n, Int element, const void* from, Int from_inc, void* to, Int to_inc) {        \
-    return vector_transfer<way>(n, element, from, from_inc, to, to_inc, nullptr);                                 \
-  }                                                                                                               \
-  template <Name kSymbol, class Int>                                                                              \
-  cublasStatus_t name##_vector_async(Int n, Int element, const void* from, Int from_inc, void* to, Int to_inc,    \
-                                     cudaStream_t stream) {                                                       \
-    return vector_transfer<way>(n, element, from, from_inc, to, to_inc, &stream);                                 \
-  }                                                                                                               \
-  template <Name kSymbol, class Int>                                                                              \
-  cublasStatus_t name##_matrix(Int rows, Int columns, Int element, const void* from, Int from_ld, void* to,       \
-                               Int to_ld) {                                                                       \
-    return matrix_transfer<way>(rows, columns, element, from, from_ld, to, to_ld, nullptr);                       \
-  }                                                                                                               \
-  template <Name kSymbol, class Int>                                                                              \
-  cublasStatus_t name##_matrix_async(Int rows, Int columns, Int element, const void* from, Int from_ld, void* to, \
-                                     Int to_ld, cudaStream_t stream) {                                            \
-    return matrix_transfer<way>(rows, columns, element, from, from_ld, to, to_ld, &stream);                       \
+#define SIMGPU_TRANSFER(name, way)                                                                          \
+  template <Name kSymbol, class Int>                                                                        \
+  cublasStatus_t name##_vector(Int n, Int element, const void* from, Int from_inc, void* to, Int to_inc) {  \
+    return vector_transfer<way>(n, element, from, from_inc, to, to_inc, nullptr);                           \
+  }                                                                                                         \
+  template <Name kSymbol, class Int>                                                                        \
+  cublasStatus_t name##_vector_async(Int n, Int element, const void* from, Int from_inc, void* to,          \
+                                     Int to_inc, cudaStream_t stream) {                                     \
+    return vector_transfer<way>(n, element, from, from_inc, to, to_inc, &stream);                           \
+  }                                                                                                         \
+  template <Name kSymbol, class Int>                                                                        \
+  cublasStatus_t name##_matrix(Int rows, Int columns, Int element, const void* from, Int from_ld, void* to, \
+                               Int to_ld) {                                                                 \
+    return matrix_transfer<way>(rows, columns, element, from, from_ld, to, to_ld, nullptr);                 \
+  }                                                                                                         \
+  template <Name kSymbol, class Int>                                                                        \
+  cublasStatus_t name##_matrix_async(Int rows, Int columns, Int element, const void* from, Int from_ld,     \
+                                     void* to, Int to_ld, cudaStream_t stream) {                            \
+    return matrix_transfer<way>(rows, columns, element, from, from_ld, to, to_ld, &stream);                 \
   }
 SIMGPU_TRANSFER(set, Way::kToDevice)
 SIMGPU_TRANSFER(get, Way::kToHost)

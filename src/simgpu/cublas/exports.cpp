@@ -1,5 +1,5 @@
-// What libcublas.so.13 exports beyond handle.cpp, expanded from functions.def. It must not hold the work of any
-// function.
+// What libcublas.so.13 exports beyond handle.cpp, expanded from functions.def. It must not hold the work of
+// any function.
 #include "simgpu/cublas/copies.hpp"
 #include "simgpu/cublas/gemm.hpp"
 #include "simgpu/cublas/level1.hpp"
@@ -21,12 +21,12 @@ cublasStatus_t absent() {
 // The header's own type of the symbol chooses, and checks, the instance. In C++ it has a second function of
 // some names, with older types for the compute type: those are told apart by the instance's own type.
 #define CUBLAS_FUNCTION(symbol)
-#define CUBLAS_INSTANCE(symbol, function)                                       \
-  SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(               \
+#define CUBLAS_INSTANCE(symbol, function)                                             \
+  SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(                     \
       static_cast<decltype(&::symbol)>(&refrain::simgpu::cublas::function<#symbol>)); \
   SIMGPU_JUMP(#symbol)
-#define CUBLAS_OVERLOADED(symbol, function, Int)                                  \
-  SIMGPU_TARGET simgpu_target_##symbol =                                          \
+#define CUBLAS_OVERLOADED(symbol, function, Int)                                 \
+  SIMGPU_TARGET simgpu_target_##symbol =                                         \
       reinterpret_cast<void*>(&refrain::simgpu::cublas::function<#symbol, Int>); \
   SIMGPU_JUMP(#symbol)
 #define CUBLAS_ABSENT(symbol)                                                                                \

@@ -109,16 +109,12 @@ inline bool unit_of(cublasDiagType_t diagonal) {
   require(diagonal == CUBLAS_DIAG_NON_UNIT || diagonal == CUBLAS_DIAG_UNIT);
   return diagonal == CUBLAS_DIAG_UNIT;
 }
-// A leading dimension for so many rows.
-inline void check_ld(std::int64_t ld, std::int64_t rows) {
-  require(ld >= 1 && ld >= rows && ld <= std::numeric_limits<int>::max());
-}
-
 inline void launch(const cublasContext& handle, KernelId kernel, const Arguments& arguments) {
   check(blas::launch(kernel, arguments, handle.stream));
 }
 
 // A kernel that writes arguments.d: where the program wants it, which, on the host, means waiting for it.
-void launch_for_result(cublasContext& handle, KernelId kernel, Arguments& arguments, void* result, std::size_t bytes);
+void launch_for_result(cublasContext& handle, KernelId kernel, Arguments& arguments, void* result,
+                       std::size_t bytes);
 
 }  // namespace refrain::simgpu::cublas

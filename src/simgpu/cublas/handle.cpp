@@ -6,7 +6,8 @@
 
 namespace refrain::simgpu::cublas {
 
-void launch_for_result(cublasContext& handle, KernelId kernel, Arguments& arguments, void* result, std::size_t bytes) {
+void launch_for_result(cublasContext& handle, KernelId kernel, Arguments& arguments, void* result,
+                       std::size_t bytes) {
   require(result != nullptr);
   const bool on_host = handle.pointer_mode == CUBLAS_POINTER_MODE_HOST;
   arguments.d.address = on_host ? handle.result : address_of(result);
@@ -93,7 +94,8 @@ cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* 
 // Every mode permits full precision.
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
   return with_handle(handle, [&](cublasContext& context) {
-    const int plain = static_cast<int>(mode) & ~static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    const int plain =
+        static_cast<int>(mode) & ~static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     require(plain >= CUBLAS_DEFAULT_MATH && plain <= CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH);
     context.math_mode = mode;
   });

@@ -8,11 +8,13 @@ namespace refrain::simgpu::cublas {
 // An Ex function: run(the type that is computed in), for the execution types that are.
 template <Name kSymbol, class Run>
 cublasStatus_t ex(cudaDataType execution, Run run) {
-  if (execution == CUDA_R_32F || execution == CUDA_R_64F || execution == CUDA_C_32F || execution == CUDA_C_64F) {
+  if (execution == CUDA_R_32F || execution == CUDA_R_64F || execution == CUDA_C_32F ||
+      execution == CUDA_C_64F) {
     return run(static_cast<std::int32_t>(execution));
   }
   return call([&] {
-    refuse(std::string(CallName<kSymbol>::characters.data()) + " with execution type " + std::to_string(execution));
+    refuse(std::string(CallName<kSymbol>::characters.data()) + " with execution type " +
+           std::to_string(execution));
   });
 }
 
@@ -25,8 +27,9 @@ Arguments vector_arguments(std::int64_t n, std::int32_t work) {
 }
 
 template <Name kSymbol, class Int>
-cublasStatus_t axpy_of(cublasHandle_t handle, Int n, const void* alpha, std::int32_t alpha_type, const void* x,
-                       std::int32_t x_type, Int incx, void* y, std::int32_t y_type, Int incy, std::int32_t work) {
+cublasStatus_t axpy_of(cublasHandle_t handle, Int n, const void* alpha, std::int32_t alpha_type,
+                       const void* x, std::int32_t x_type, Int incx, void* y, std::int32_t y_type, Int incy,
+                       std::int32_t work) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = vector_arguments<kSymbol>(n, work);
     for (const std::int32_t type : {alpha_type, x_type, y_type}) check_type(type, arguments.call);
@@ -63,8 +66,8 @@ inline std::int32_t exact_work_of(std::int32_t type) {
 }
 
 template <Name kSymbol, class Int>
-cublasStatus_t pair_of(cublasHandle_t handle, KernelId kernel, Int n, const void* x, std::int32_t x_type, Int incx,
-                       void* y, std::int32_t y_type, Int incy) {
+cublasStatus_t pair_of(cublasHandle_t handle, KernelId kernel, Int n, const void* x, std::int32_t x_type,
+                       Int incx, void* y, std::int32_t y_type, Int incy) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = vector_arguments<kSymbol>(n, exact_work_of(x_type));
     for (const std::int32_t type : {x_type, y_type}) check_type(type, arguments.call);
@@ -84,9 +87,9 @@ cublasStatus_t swap(cublasHandle_t handle, Int n, T* x, Int incx, T* y, Int incy
 }
 
 template <Name kSymbol, class Int>
-cublasStatus_t dot_of(cublasHandle_t handle, bool conjugated, Int n, const void* x, std::int32_t x_type, Int incx,
-                      const void* y, std::int32_t y_type, Int incy, void* result, std::int32_t result_type,
-                      std::int32_t work) {
+cublasStatus_t dot_of(cublasHandle_t handle, bool conjugated, Int n, const void* x, std::int32_t x_type,
+                      Int incx, const void* y, std::int32_t y_type, Int incy, void* result,
+                      std::int32_t result_type, std::int32_t work) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = vector_arguments<kSymbol>(n, work);
     for (const std::int32_t type : {x_type, y_type, result_type}) check_type(type, arguments.call);
@@ -107,8 +110,8 @@ cublasStatus_t dotc(cublasHandle_t handle, Int n, const T* x, Int incx, const T*
 }
 
 template <Name kSymbol, class Int>
-cublasStatus_t reduce_of(cublasHandle_t handle, KernelId kernel, Int n, const void* x, std::int32_t x_type, Int incx,
-                         void* result, std::int32_t result_type, std::int32_t work) {
+cublasStatus_t reduce_of(cublasHandle_t handle, KernelId kernel, Int n, const void* x, std::int32_t x_type,
+                         Int incx, void* result, std::int32_t result_type, std::int32_t work) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = vector_arguments<kSymbol>(incx > 0 ? n : 0, work);
     for (const std::int32_t type : {x_type, result_type}) check_type(type, arguments.call);
@@ -127,8 +130,8 @@ cublasStatus_t asum(cublasHandle_t handle, Int n, const T* x, Int incx, R* resul
 }
 
 template <Name kSymbol, class Int>
-cublasStatus_t extreme_of(cublasHandle_t handle, bool smallest, Int n, const void* x, std::int32_t x_type, Int incx,
-                          Int* result) {
+cublasStatus_t extreme_of(cublasHandle_t handle, bool smallest, Int n, const void* x, std::int32_t x_type,
+                          Int incx, Int* result) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = vector_arguments<kSymbol>(incx > 0 ? n : 0, exact_work_of(x_type));
     check_type(x_type, arguments.call);
@@ -188,8 +191,9 @@ cublasStatus_t rotg(cublasHandle_t handle, T* a, T* b, T* c, T* s) {
 
 // The Ex forms.
 template <Name kSymbol, class Int>
-cublasStatus_t axpy_ex(cublasHandle_t handle, Int n, const void* alpha, cudaDataType alpha_type, const void* x,
-                       cudaDataType x_type, Int incx, void* y, cudaDataType y_type, Int incy, cudaDataType execution) {
+cublasStatus_t axpy_ex(cublasHandle_t handle, Int n, const void* alpha, cudaDataType alpha_type,
+                       const void* x, cudaDataType x_type, Int incx, void* y, cudaDataType y_type, Int incy,
+                       cudaDataType execution) {
   return ex<kSymbol>(execution, [&](std::int32_t work) {
     return axpy_of<kSymbol>(handle, n, alpha, alpha_type, x, x_type, incx, y, y_type, incy, work);
   });
@@ -202,30 +206,32 @@ cublasStatus_t scal_ex(cublasHandle_t handle, Int n, const void* alpha, cudaData
   });
 }
 template <Name kSymbol, class Int>
-cublasStatus_t dot_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, const void* y,
-                      cudaDataType y_type, Int incy, void* result, cudaDataType result_type, cudaDataType execution) {
+cublasStatus_t dot_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                      const void* y, cudaDataType y_type, Int incy, void* result, cudaDataType result_type,
+                      cudaDataType execution) {
   return ex<kSymbol>(execution, [&](std::int32_t work) {
     return dot_of<kSymbol>(handle, false, n, x, x_type, incx, y, y_type, incy, result, result_type, work);
   });
 }
 template <Name kSymbol, class Int>
-cublasStatus_t dotc_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, const void* y,
-                       cudaDataType y_type, Int incy, void* result, cudaDataType result_type, cudaDataType execution) {
+cublasStatus_t dotc_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                       const void* y, cudaDataType y_type, Int incy, void* result, cudaDataType result_type,
+                       cudaDataType execution) {
   return ex<kSymbol>(execution, [&](std::int32_t work) {
     return dot_of<kSymbol>(handle, true, n, x, x_type, incx, y, y_type, incy, result, result_type, work);
   });
 }
 template <Name kSymbol, class Int>
-cublasStatus_t nrm2_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, void* result,
-                       cudaDataType result_type, cudaDataType execution) {
+cublasStatus_t nrm2_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                       void* result, cudaDataType result_type, cudaDataType execution) {
   return ex<kSymbol>(execution, [&](std::int32_t work) {
     const std::int32_t of_x = is_complex(x_type) ? static_cast<std::int32_t>(x_type) : work;
     return reduce_of<kSymbol>(handle, KernelId::kNorm, n, x, x_type, incx, result, result_type, of_x);
   });
 }
 template <Name kSymbol, class Int>
-cublasStatus_t asum_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, void* result,
-                       cudaDataType result_type, cudaDataType execution) {
+cublasStatus_t asum_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                       void* result, cudaDataType result_type, cudaDataType execution) {
   return ex<kSymbol>(execution, [&](std::int32_t work) {
     const std::int32_t of_x = is_complex(x_type) ? static_cast<std::int32_t>(x_type) : work;
     return reduce_of<kSymbol>(handle, KernelId::kAbsoluteSum, n, x, x_type, incx, result, result_type, of_x);
@@ -242,11 +248,13 @@ cublasStatus_t swap_ex(cublasHandle_t handle, Int n, void* x, cudaDataType x_typ
   return pair_of<kSymbol>(handle, KernelId::kSwap, n, x, x_type, incx, y, y_type, incy);
 }
 template <Name kSymbol, class Int>
-cublasStatus_t amax_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, Int* result) {
+cublasStatus_t amax_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                       Int* result) {
   return extreme_of<kSymbol>(handle, false, n, x, x_type, incx, result);
 }
 template <Name kSymbol, class Int>
-cublasStatus_t amin_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx, Int* result) {
+cublasStatus_t amin_ex(cublasHandle_t handle, Int n, const void* x, cudaDataType x_type, Int incx,
+                       Int* result) {
   return extreme_of<kSymbol>(handle, true, n, x, x_type, incx, result);
 }
 

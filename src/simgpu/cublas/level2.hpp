@@ -8,8 +8,8 @@ namespace refrain::simgpu::cublas {
 // y = alpha op(A) x + beta y, for matrices of type A_, vectors x of the same and y of type Y_.
 template <Name kSymbol>
 cublasStatus_t gemv_of(cublasHandle_t handle, cublasOperation_t trans, std::int64_t m, std::int64_t n,
-                       const void* alpha, Operand a, Operand x, const void* beta, Operand y, std::int32_t scale,
-                       std::int64_t batch) {
+                       const void* alpha, Operand a, Operand x, const void* beta, Operand y,
+                       std::int32_t scale, std::int64_t batch) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {m, n, batch});
@@ -31,30 +31,30 @@ cublasStatus_t gemv_of(cublasHandle_t handle, cublasOperation_t trans, std::int6
 }
 
 template <Name kSymbol, class S, class T, class Y, class Int>
-cublasStatus_t gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S* alpha, const T* a, Int lda,
-                    const T* x, Int incx, const S* beta, Y* y, Int incy) {
-  return gemv_of<kSymbol>(handle, trans, m, n, alpha, operand(a, lda, kType<T>), operand(x, incx, kType<T>), beta,
-                          operand(y, incy, kType<Y>), kType<S>, 1);
+cublasStatus_t gemv(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S* alpha, const T* a,
+                    Int lda, const T* x, Int incx, const S* beta, Y* y, Int incy) {
+  return gemv_of<kSymbol>(handle, trans, m, n, alpha, operand(a, lda, kType<T>), operand(x, incx, kType<T>),
+                          beta, operand(y, incy, kType<Y>), kType<S>, 1);
 }
 template <Name kSymbol, class S, class T, class Y, class Int>
 cublasStatus_t gemv_batched(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S* alpha,
-                            const T* const a[], Int lda, const T* const x[], Int incx, const S* beta, Y* const y[],
-                            Int incy, Int batch) {
-  return gemv_of<kSymbol>(handle, trans, m, n, alpha, operands(a, lda, kType<T>), operands(x, incx, kType<T>), beta,
-                          operands(y, incy, kType<Y>), kType<S>, batch);
+                            const T* const a[], Int lda, const T* const x[], Int incx, const S* beta,
+                            Y* const y[], Int incy, Int batch) {
+  return gemv_of<kSymbol>(handle, trans, m, n, alpha, operands(a, lda, kType<T>), operands(x, incx, kType<T>),
+                          beta, operands(y, incy, kType<Y>), kType<S>, batch);
 }
 template <Name kSymbol, class S, class T, class Y, class Int>
-cublasStatus_t gemv_strided(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S* alpha, const T* a,
-                            Int lda, long long stride_a, const T* x, Int incx, long long stride_x, const S* beta, Y* y,
-                            Int incy, long long stride_y, Int batch) {
+cublasStatus_t gemv_strided(cublasHandle_t handle, cublasOperation_t trans, Int m, Int n, const S* alpha,
+                            const T* a, Int lda, long long stride_a, const T* x, Int incx, long long stride_x,
+                            const S* beta, Y* y, Int incy, long long stride_y, Int batch) {
   return gemv_of<kSymbol>(handle, trans, m, n, alpha, operand(a, lda, kType<T>, stride_a),
-                          operand(x, incx, kType<T>, stride_x), beta, operand(y, incy, kType<Y>, stride_y), kType<S>,
-                          batch);
+                          operand(x, incx, kType<T>, stride_x), beta, operand(y, incy, kType<Y>, stride_y),
+                          kType<S>, batch);
 }
 
 template <Name kSymbol, bool kHermitian, class T, class Int>
-cublasStatus_t symmetric_vector(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* a, Int lda,
-                                const T* x, Int incx, const T* beta, T* y, Int incy) {
+cublasStatus_t symmetric_vector(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha,
+                                const T* a, Int lda, const T* x, Int incx, const T* beta, T* y, Int incy) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {n});
@@ -73,13 +73,13 @@ cublasStatus_t symmetric_vector(cublasHandle_t handle, cublasFillMode_t fill, In
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t symv(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* a, Int lda, const T* x,
-                    Int incx, const T* beta, T* y, Int incy) {
+cublasStatus_t symv(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* a, Int lda,
+                    const T* x, Int incx, const T* beta, T* y, Int incy) {
   return symmetric_vector<kSymbol, false>(handle, fill, n, alpha, a, lda, x, incx, beta, y, incy);
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t hemv(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* a, Int lda, const T* x,
-                    Int incx, const T* beta, T* y, Int incy) {
+cublasStatus_t hemv(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* a, Int lda,
+                    const T* x, Int incx, const T* beta, T* y, Int incy) {
   return symmetric_vector<kSymbol, true>(handle, fill, n, alpha, a, lda, x, incx, beta, y, incy);
 }
 
@@ -103,19 +103,19 @@ cublasStatus_t triangular_vector(cublasHandle_t handle, cublasFillMode_t fill, c
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t trmv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, cublasDiagType_t diagonal,
-                    Int n, const T* a, Int lda, T* x, Int incx) {
+cublasStatus_t trmv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans,
+                    cublasDiagType_t diagonal, Int n, const T* a, Int lda, T* x, Int incx) {
   return triangular_vector<kSymbol, 0>(handle, fill, trans, diagonal, n, a, lda, x, incx);
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t trsv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, cublasDiagType_t diagonal,
-                    Int n, const T* a, Int lda, T* x, Int incx) {
+cublasStatus_t trsv(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans,
+                    cublasDiagType_t diagonal, Int n, const T* a, Int lda, T* x, Int incx) {
   return triangular_vector<kSymbol, 1>(handle, fill, trans, diagonal, n, a, lda, x, incx);
 }
 
 template <Name kSymbol, bool kConjugated, class T, class Int>
-cublasStatus_t rank_one(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y, Int incy,
-                        T* a, Int lda) {
+cublasStatus_t rank_one(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y,
+                        Int incy, T* a, Int lda) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {m, n});
@@ -133,20 +133,20 @@ cublasStatus_t rank_one(cublasHandle_t handle, Int m, Int n, const T* alpha, con
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t ger(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y, Int incy, T* a,
-                   Int lda) {
+cublasStatus_t ger(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y,
+                   Int incy, T* a, Int lda) {
   return rank_one<kSymbol, false>(handle, m, n, alpha, x, incx, y, incy, a, lda);
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t gerc(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y, Int incy,
-                    T* a, Int lda) {
+cublasStatus_t gerc(cublasHandle_t handle, Int m, Int n, const T* alpha, const T* x, Int incx, const T* y,
+                    Int incy, T* a, Int lda) {
   return rank_one<kSymbol, true>(handle, m, n, alpha, x, incx, y, incy, a, lda);
 }
 
 // y: nullptr for one vector.
 template <Name kSymbol, bool kHermitian, class S, class T, class Int>
-cublasStatus_t symmetric_rank(cublasHandle_t handle, cublasFillMode_t fill, Int n, const S* alpha, const T* x, Int incx,
-                              const Operand* y, T* a, Int lda) {
+cublasStatus_t symmetric_rank(cublasHandle_t handle, cublasFillMode_t fill, Int n, const S* alpha, const T* x,
+                              Int incx, const Operand* y, T* a, Int lda) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {n});
@@ -165,13 +165,13 @@ cublasStatus_t symmetric_rank(cublasHandle_t handle, cublasFillMode_t fill, Int 
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t syr(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* x, Int incx, T* a,
-                   Int lda) {
+cublasStatus_t syr(cublasHandle_t handle, cublasFillMode_t fill, Int n, const T* alpha, const T* x, Int incx,
+                   T* a, Int lda) {
   return symmetric_rank<kSymbol, false>(handle, fill, n, alpha, x, incx, nullptr, a, lda);
 }
 template <Name kSymbol, class S, class T, class Int>
-cublasStatus_t her(cublasHandle_t handle, cublasFillMode_t fill, Int n, const S* alpha, const T* x, Int incx, T* a,
-                   Int lda) {
+cublasStatus_t her(cublasHandle_t handle, cublasFillMode_t fill, Int n, const S* alpha, const T* x, Int incx,
+                   T* a, Int lda) {
   return symmetric_rank<kSymbol, true>(handle, fill, n, alpha, x, incx, nullptr, a, lda);
 }
 template <Name kSymbol, class T, class Int>

@@ -6,9 +6,9 @@
 namespace refrain::simgpu::cublas {
 
 template <Name kSymbol, bool kHermitian, class T, class Int>
-cublasStatus_t symmetric_product(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m, Int n,
-                                 const T* alpha, const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c,
-                                 Int ldc) {
+cublasStatus_t symmetric_product(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m,
+                                 Int n, const T* alpha, const T* a, Int lda, const T* b, Int ldb,
+                                 const T* beta, T* c, Int ldc) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {m, n});
@@ -30,21 +30,21 @@ cublasStatus_t symmetric_product(cublasHandle_t handle, cublasSideMode_t side, c
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t symm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m, Int n, const T* alpha,
-                    const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c, Int ldc) {
+cublasStatus_t symm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m, Int n,
+                    const T* alpha, const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c, Int ldc) {
   return symmetric_product<kSymbol, false>(handle, side, fill, m, n, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t hemm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m, Int n, const T* alpha,
-                    const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c, Int ldc) {
+cublasStatus_t hemm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, Int m, Int n,
+                    const T* alpha, const T* a, Int lda, const T* b, Int ldb, const T* beta, T* c, Int ldc) {
   return symmetric_product<kSymbol, true>(handle, side, fill, m, n, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 // b: nullptr where there is no second matrix. kMode: the kernel's.
 template <Name kSymbol, int kMode, bool kHermitian, class A, class B, class T, class Int>
-cublasStatus_t symmetric_update(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k,
-                                const A* alpha, const T* a, Int lda, const T* b, Int ldb, const B* beta, T* c,
-                                Int ldc) {
+cublasStatus_t symmetric_update(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n,
+                                Int k, const A* alpha, const T* a, Int lda, const T* b, Int ldb,
+                                const B* beta, T* c, Int ldc) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {n, k});
@@ -70,16 +70,16 @@ cublasStatus_t symmetric_update(cublasHandle_t handle, cublasFillMode_t fill, cu
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t syrk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k, const T* alpha,
-                    const T* a, Int lda, const T* beta, T* c, Int ldc) {
-  return symmetric_update<kSymbol, 0, false>(handle, fill, trans, n, k, alpha, a, lda, static_cast<const T*>(nullptr),
-                                             Int{1}, beta, c, ldc);
+cublasStatus_t syrk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k,
+                    const T* alpha, const T* a, Int lda, const T* beta, T* c, Int ldc) {
+  return symmetric_update<kSymbol, 0, false>(handle, fill, trans, n, k, alpha, a, lda,
+                                             static_cast<const T*>(nullptr), Int{1}, beta, c, ldc);
 }
 template <Name kSymbol, class R, class T, class Int>
-cublasStatus_t herk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k, const R* alpha,
-                    const T* a, Int lda, const R* beta, T* c, Int ldc) {
-  return symmetric_update<kSymbol, 0, true>(handle, fill, trans, n, k, alpha, a, lda, static_cast<const T*>(nullptr),
-                                            Int{1}, beta, c, ldc);
+cublasStatus_t herk(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k,
+                    const R* alpha, const T* a, Int lda, const R* beta, T* c, Int ldc) {
+  return symmetric_update<kSymbol, 0, true>(handle, fill, trans, n, k, alpha, a, lda,
+                                            static_cast<const T*>(nullptr), Int{1}, beta, c, ldc);
 }
 template <Name kSymbol, class T, class Int>
 cublasStatus_t syrkx(cublasHandle_t handle, cublasFillMode_t fill, cublasOperation_t trans, Int n, Int k,
@@ -105,8 +105,9 @@ cublasStatus_t her2k(cublasHandle_t handle, cublasFillMode_t fill, cublasOperati
 // kMode: 0 multiplies, 1 solves.
 template <Name kSymbol, int kMode>
 cublasStatus_t triangular_product(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
-                                  cublasOperation_t trans, cublasDiagType_t diagonal, std::int64_t m, std::int64_t n,
-                                  const void* alpha, Operand a, Operand b, Operand c, std::int64_t batch) {
+                                  cublasOperation_t trans, cublasDiagType_t diagonal, std::int64_t m,
+                                  std::int64_t n, const void* alpha, Operand a, Operand b, Operand c,
+                                  std::int64_t batch) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {m, n, batch});
@@ -130,26 +131,28 @@ cublasStatus_t triangular_product(cublasHandle_t handle, cublasSideMode_t side, 
   });
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t trmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t trans,
-                    cublasDiagType_t diagonal, Int m, Int n, const T* alpha, const T* a, Int lda, const T* b, Int ldb,
-                    T* c, Int ldc) {
-  return triangular_product<kSymbol, 0>(handle, side, fill, trans, diagonal, m, n, alpha, operand(a, lda, kType<T>),
-                                        operand(b, ldb, kType<T>), operand(c, ldc, kType<T>), 1);
+cublasStatus_t trmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
+                    cublasOperation_t trans, cublasDiagType_t diagonal, Int m, Int n, const T* alpha,
+                    const T* a, Int lda, const T* b, Int ldb, T* c, Int ldc) {
+  return triangular_product<kSymbol, 0>(handle, side, fill, trans, diagonal, m, n, alpha,
+                                        operand(a, lda, kType<T>), operand(b, ldb, kType<T>),
+                                        operand(c, ldc, kType<T>), 1);
 }
 template <Name kSymbol, class T, class Int>
-cublasStatus_t trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t trans,
-                    cublasDiagType_t diagonal, Int m, Int n, const T* alpha, const T* a, Int lda, T* b, Int ldb) {
+cublasStatus_t trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
+                    cublasOperation_t trans, cublasDiagType_t diagonal, Int m, Int n, const T* alpha,
+                    const T* a, Int lda, T* b, Int ldb) {
   const Operand both = operand(b, ldb, kType<T>);
-  return triangular_product<kSymbol, 1>(handle, side, fill, trans, diagonal, m, n, alpha, operand(a, lda, kType<T>),
-                                        both, both, 1);
+  return triangular_product<kSymbol, 1>(handle, side, fill, trans, diagonal, m, n, alpha,
+                                        operand(a, lda, kType<T>), both, both, 1);
 }
 template <Name kSymbol, class T, class Int>
 cublasStatus_t trsm_batched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
                             cublasOperation_t trans, cublasDiagType_t diagonal, Int m, Int n, const T* alpha,
                             const T* const a[], Int lda, T* const b[], Int ldb, Int batch) {
   const Operand both = operands(b, ldb, kType<T>);
-  return triangular_product<kSymbol, 1>(handle, side, fill, trans, diagonal, m, n, alpha, operands(a, lda, kType<T>),
-                                        both, both, batch);
+  return triangular_product<kSymbol, 1>(handle, side, fill, trans, diagonal, m, n, alpha,
+                                        operands(a, lda, kType<T>), both, both, batch);
 }
 
 template <Name kSymbol, class T, class Int>
@@ -179,8 +182,8 @@ cublasStatus_t geam(cublasHandle_t handle, cublasOperation_t trans_a, cublasOper
 }
 
 template <Name kSymbol, class T, class Int>
-cublasStatus_t dgmm(cublasHandle_t handle, cublasSideMode_t side, Int m, Int n, const T* a, Int lda, const T* x,
-                    Int incx, T* c, Int ldc) {
+cublasStatus_t dgmm(cublasHandle_t handle, cublasSideMode_t side, Int m, Int n, const T* a, Int lda,
+                    const T* x, Int incx, T* c, Int ldc) {
   return with_handle(handle, [&](cublasContext& context) {
     Arguments arguments = arguments_of<kSymbol>();
     check_sizes(arguments.call, {m, n});

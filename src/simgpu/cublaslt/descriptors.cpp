@@ -22,7 +22,8 @@ using namespace blas::frame;
 
 constexpr Attribute kLayout[] = {
 #undef LT_LAYOUT
-#define LT_LAYOUT(name, member) {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(Layout, member), sizeof(Layout::member), true},
+#define LT_LAYOUT(name, member) \
+  {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(Layout, member), sizeof(Layout::member), true},
 #include "simgpu/cublaslt/attributes.def"
 #undef LT_LAYOUT
 #define LT_LAYOUT LT_IGNORE
@@ -68,7 +69,8 @@ const Attribute* find(std::span<const Attribute> table, int number) {
   return nullptr;
 }
 
-cublasStatus_t set(std::span<const Attribute> table, void* object, int number, const void* value, std::size_t bytes) {
+cublasStatus_t set(std::span<const Attribute> table, void* object, int number, const void* value,
+                   std::size_t bytes) {
   const Attribute* row = find(table, number);
   if (object == nullptr || value == nullptr || row == nullptr || !row->settable || row->bytes != bytes) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -78,11 +80,12 @@ cublasStatus_t set(std::span<const Attribute> table, void* object, int number, c
 }
 
 // bytes 0: only the size is wanted.
-cublasStatus_t get(std::span<const Attribute> table, const void* object, int number, void* value, std::size_t bytes,
-                   std::size_t* written) {
+cublasStatus_t get(std::span<const Attribute> table, const void* object, int number, void* value,
+                   std::size_t bytes, std::size_t* written) {
   const Attribute* row = find(table, number);
   if (object == nullptr || row == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (bytes == 0 ? written == nullptr : value == nullptr || bytes != row->bytes) return CUBLAS_STATUS_INVALID_VALUE;
+  if (bytes == 0 ? written == nullptr : value == nullptr || bytes != row->bytes)
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (bytes != 0) std::memcpy(value, static_cast<const std::byte*>(object) + row->offset, bytes);
   if (written != nullptr) *written = row->bytes;
   return CUBLAS_STATUS_SUCCESS;
@@ -155,19 +158,23 @@ Opaque* checked(Opaque* algorithm) {
 using namespace refrain::simgpu::cublaslt;
 
 // The six functions of one struct. The parameters are those of its start, the values those of make.
-#define LT_STRUCT(Name, Handle, AttributeType, table, make, PARAMETERS, VALUES)                                  \
-  cublasStatus_t cublasLt##Name##Init_internal PARAMETERS(Handle object, size_t bytes) {                         \
-    return start(object, bytes, make VALUES);                                                                    \
-  }                                                                                                              \
-  cublasStatus_t cublasLt##Name##Create PARAMETERS(Handle* out) { return create(out, make VALUES); }             \
-  cublasStatus_t cublasLt##Name##Destroy(Handle object) { return destroy(object); }                              \
-  cublasStatus_t cublasLt##Name##SetAttribute(Handle object, AttributeType number, const void* value,            \
-                                              size_t bytes) {                                                    \
-    return set(table, object, number, value, bytes);                                                             \
-  }                                                                                                              \
-  cublasStatus_t cublasLt##Name##GetAttribute(Handle object, AttributeType number, void* value, size_t bytes,    \
-                                              size_t* written) {                                                 \
-    return get(table, object, number, value, bytes, written);                                                    \
+#define LT_STRUCT(Name, Handle, AttributeType, table, make, PARAMETERS, VALUES)                       \
+  cublasStatus_t cublasLt##Name##Init_internal PARAMETERS(Handle object, size_t bytes) {              \
+    return start(object, bytes, make VALUES);                                                         \
+  }                                                                                                   \
+  cublasStatus_t cublasLt##Name##Create PARAMETERS(Handle* out) {                                     \
+    return create(out, make VALUES);                                                                  \
+  }                                                                                                   \
+  cublasStatus_t cublasLt##Name##Destroy(Handle object) {                                             \
+    return destroy(object);                                                                           \
+  }                                                                                                   \
+  cublasStatus_t cublasLt##Name##SetAttribute(Handle object, AttributeType number, const void* value, \
+                                              size_t bytes) {                                         \
+    return set(table, object, number, value, bytes);                                                  \
+  }                                                                                                   \
+  cublasStatus_t cublasLt##Name##GetAttribute(Handle object, AttributeType number, void* value,       \
+                                              size_t bytes, size_t* written) {                        \
+    return get(table, object, number, value, bytes, written);                                         \
   }
 #define LAYOUT_PARAMETERS(...) (__VA_ARGS__, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld)
 #define OPERATION_PARAMETERS(...) (__VA_ARGS__, cublasComputeType_t compute, cudaDataType_t scale)
@@ -177,14 +184,14 @@ LT_STRUCT(MatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t,
           LAYOUT_PARAMETERS, (type, rows, columns, ld))
 LT_STRUCT(MatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, kOperation, make_operation,
           OPERATION_PARAMETERS, (compute, scale))
-LT_STRUCT(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t, kTransform,
-          make_transform, TRANSFORM_PARAMETERS, (scale))
+LT_STRUCT(MatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t,
+          kTransform, make_transform, TRANSFORM_PARAMETERS, (scale))
 LT_STRUCT(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, kPreference,
           make_preference, PREFERENCE_PARAMETERS, ())
 
 cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algorithm,
-                                                    cublasLtMatmulAlgoConfigAttributes_t number, const void* value,
-                                                    size_t bytes) {
+                                                    cublasLtMatmulAlgoConfigAttributes_t number,
+                                                    const void* value, size_t bytes) {
   return set(kAlgorithm, checked(algorithm), number, value, bytes);
 }
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algorithm,

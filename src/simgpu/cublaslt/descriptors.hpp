@@ -1,5 +1,5 @@
-// What lies inside cublasLt's opaque structs, which programs may copy byte by byte. It must not hold pointers to
-// anything of ours.
+// What lies inside cublasLt's opaque structs, which programs may copy byte by byte. It must not hold pointers
+// to anything of ours.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -1,5 +1,5 @@
-// cublasLt's handles, what it says of itself, its logger and cache, which have nothing to hold; and the absent
-// functions, expanded from functions.def. It must not hold other work.
+// cublasLt's handles, what it says of itself, its logger and cache, which have nothing to hold; and the
+// absent functions, expanded from functions.def. It must not hold other work.
 #include "simgpu/blas/frame.hpp"
 #include "simgpu/cublaslt/descriptors.hpp"
 #include "simgpu/thunks.hpp"
@@ -85,8 +85,9 @@ cublasStatus_t cublasLtLoggerForceDisable() {
 }
 
 #define CUBLASLT_FUNCTION(symbol)
-#define CUBLASLT_ABSENT(symbol)                                                                                \
-  SIMGPU_TARGET simgpu_target_##symbol = reinterpret_cast<void*>(&refrain::simgpu::cublaslt::absent<#symbol>); \
+#define CUBLASLT_ABSENT(symbol)                                             \
+  SIMGPU_TARGET simgpu_target_##symbol =                                    \
+      reinterpret_cast<void*>(&refrain::simgpu::cublaslt::absent<#symbol>); \
   SIMGPU_JUMP(#symbol)
 asm(".text");
 #include "simgpu/cublaslt/functions.def"

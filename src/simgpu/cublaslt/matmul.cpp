@@ -34,8 +34,8 @@ Operand operand_of(const Arguments& arguments, const void* pointer, const Layout
     refuse(std::string(arguments.call) + " with element type " + std::to_string(layout.type));
   }
   if (layout.plane_offset != 0) refuse(std::string(arguments.call) + " with a plane offset");
-  check_sizes(arguments.call, {static_cast<std::int64_t>(layout.rows), static_cast<std::int64_t>(layout.columns),
-                               layout.batch_count});
+  check_sizes(arguments.call, {static_cast<std::int64_t>(layout.rows),
+                               static_cast<std::int64_t>(layout.columns), layout.batch_count});
   check_ld(layout.ld, static_cast<std::int64_t>(row_major ? layout.columns : layout.rows));
   require(layout.batch_count >= 1);
   return {.address = address_of(pointer),
@@ -111,11 +111,14 @@ void set_epilogue(Arguments& arguments, const Operation& operation, bool pointer
   const auto wants = [&](std::uint32_t flags) { return (out.flags & flags) != 0; };
   const bool integers = arguments.a.type == CUDA_R_8I && arguments.d.type == CUDA_R_8I;
   out.bias = address_of(operation.bias);
-  out.bias_type = operation.bias_type != -1 ? operation.bias_type : integers ? operation.scale : arguments.d.type;
+  out.bias_type = operation.bias_type != -1 ? operation.bias_type
+                  : integers                ? operation.scale
+                                            : arguments.d.type;
   out.bias_stride = operation.bias_stride;
   if (wants(Epilogue::kBias | Epilogue::kSumRows | Epilogue::kSumA | Epilogue::kSumB)) {
     require(out.bias != 0 || !pointers);
-    if (!blas::is_type(out.bias_type)) refuse("cublasLtMatmul with bias type " + std::to_string(out.bias_type));
+    if (!blas::is_type(out.bias_type))
+      refuse("cublasLtMatmul with bias type " + std::to_string(out.bias_type));
   }
   if (!wants(Epilogue::kAux | Epilogue::kReluGradient | Epilogue::kGeluGradient)) return;
   const bool bits = wants(Epilogue::kRelu | Epilogue::kReluGradient);
@@ -126,7 +129,8 @@ void set_epilogue(Arguments& arguments, const Operation& operation, bool pointer
   require(out.aux.address != 0 || !pointers);
   require(out.aux.ld >= arguments.m && out.aux.ld % (bits ? 128 : 8) == 0);
   require(out.aux.stride % (bits ? 128 : 8) == 0);
-  if (!bits && !blas::is_type(out.aux.type)) refuse("cublasLtMatmul with aux type " + std::to_string(out.aux.type));
+  if (!bits && !blas::is_type(out.aux.type))
+    refuse("cublasLtMatmul with aux type " + std::to_string(out.aux.type));
 }
 
 void check_plain(const Operation& operation) {
@@ -154,8 +158,8 @@ struct Pointers {
 };
 
 // The whole call as arguments. pointers: nullptr when only asked whether it would work.
-Arguments arguments_of(const Operation& operation, const Layout& a, const Layout& b, const Layout& c, const Layout& d,
-                       const Pointers* pointers) {
+Arguments arguments_of(const Operation& operation, const Layout& a, const Layout& b, const Layout& c,
+                       const Layout& d, const Pointers* pointers) {
   Arguments out;
   out.call = "cublasLtMatmul";
   check_plain(operation);
@@ -177,7 +181,8 @@ Arguments arguments_of(const Operation& operation, const Layout& a, const Layout
   out.batch = d.batch_count;
   require(a.batch_count == d.batch_count && b.batch_count == d.batch_count && c.batch_count == d.batch_count);
   const auto compute = static_cast<cublasComputeType_t>(operation.compute);
-  const blas::ProductTypes* types = blas::find_product(compute, operation.scale, out.a.type, out.b.type, out.d.type);
+  const blas::ProductTypes* types =
+      blas::find_product(compute, operation.scale, out.a.type, out.b.type, out.d.type);
   if (types == nullptr || out.c.type != out.d.type) {
     refuse("cublasLtMatmul with compute type " + std::to_string(operation.compute) + " and scale type " +
            std::to_string(operation.scale) + " for A of type " + std::to_string(out.a.type) + ", B of " +
@@ -232,11 +237,11 @@ cublasStatus_t answer(T value, void* out, std::size_t bytes, std::size_t* writte
 using namespace refrain::simgpu::cublaslt;
 namespace blas = refrain::simgpu::blas;
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
-                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void*, size_t,
-                              cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
   return call([&] {
     check_handle(handle);
     require(algorithm == nullptr || is_algorithm(algorithm));
@@ -267,9 +272,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   });
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeType_t compute, cudaDataType_t scale,
-                                        cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t d,
-                                        int wanted, int ids[], int* count) {
+cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeType_t compute,
+                                        cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
+                                        cudaDataType_t c, cudaDataType_t d, int wanted, int ids[],
+                                        int* count) {
   return call([&] {
     check_handle(handle);
     require(wanted > 0 && ids != nullptr);
@@ -279,8 +285,9 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeTy
   });
 }
 
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute, cudaDataType_t scale,
-                                      cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t d, int id,
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute,
+                                      cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
+                                      cudaDataType_t c, cudaDataType_t d, int id,
                                       cublasLtMatmulAlgo_t* algorithm) {
   return call([&] {
     check_handle(handle);
@@ -291,8 +298,9 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
-                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algorithm,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algorithm,
                                        cublasLtMatmulHeuristicResult_t* result) {
   return call([&] {
     check_handle(handle);
@@ -305,8 +313,8 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 }
 
 cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
-                                                 cublasLtMatmulAlgoCapAttributes_t number, void* value, size_t bytes,
-                                                 size_t* written) {
+                                                 cublasLtMatmulAlgoCapAttributes_t number, void* value,
+                                                 size_t bytes, size_t* written) {
   if (algorithm == nullptr || !is_algorithm(algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
   switch (number) {
     case CUBLASLT_ALGO_CAP_SPLITK_SUPPORT:
@@ -329,10 +337,11 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* alg
                                   CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST},
                     value, bytes, written);
     case CUBLASLT_ALGO_CAP_EPILOGUE_MASK:
-      return answer(std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_AUX_BIAS |
-                                  CUBLASLT_EPILOGUE_GELU_AUX_BIAS | CUBLASLT_EPILOGUE_DRELU_BGRAD |
-                                  CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB},
-                    value, bytes, written);
+      return answer(
+          std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_AUX_BIAS |
+                        CUBLASLT_EPILOGUE_GELU_AUX_BIAS | CUBLASLT_EPILOGUE_DRELU_BGRAD |
+                        CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB},
+          value, bytes, written);
     case CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS:
       return answer(std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA}, value, bytes, written);
     case CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES:
@@ -345,8 +354,8 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* alg
 
 cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t transform,
                                        const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
-                                       const void* beta, const void* b, cublasLtMatrixLayout_t b_layout, void* c,
-                                       cublasLtMatrixLayout_t c_layout, cudaStream_t stream) {
+                                       const void* beta, const void* b, cublasLtMatrixLayout_t b_layout,
+                                       void* c, cublasLtMatrixLayout_t c_layout, cudaStream_t stream) {
   return call([&] {
     check_handle(handle);
     const auto& how = inside<Transform>(transform);
@@ -371,7 +380,8 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTr
     out.c = operand_of(out, c, to);
     const auto fits = [&](const Layout& layout, int op) {
       return (op == CUBLAS_OP_N ? layout.rows : layout.columns) == to.rows &&
-             (op == CUBLAS_OP_N ? layout.columns : layout.rows) == to.columns && layout.batch_count == to.batch_count;
+             (op == CUBLAS_OP_N ? layout.columns : layout.rows) == to.columns &&
+             layout.batch_count == to.batch_count;
     };
     require(a != nullptr && c != nullptr && fits(from, how.op_a));
     out.alpha = scalar_of(alpha, how.scale, on_device);

@@ -38,8 +38,8 @@ struct Library {
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 };
 
-// The PTX of an image that suits the device, or its native kernels; a file has none of those. Throws CudaError
-// after saying what is wrong.
+// The PTX of an image that suits the device, or its native kernels; a file has none of those. Throws
+// CudaError after saying what is wrong.
 Source choose_source(const void* image);
 Source choose_source_of_file(const char* path);
 

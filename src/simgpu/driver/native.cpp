@@ -43,12 +43,10 @@ std::byte* reach(native::Run* base, std::uint64_t address, std::uint64_t bytes, 
     return nullptr;
   }
   const bool writes = (access & native::kWrite) != 0;
-  std::byte* pointer =
-      run.memory->translate(address, bytes, writes ? Access::kReadWrite : Access::kRead);
+  std::byte* pointer = run.memory->translate(address, bytes, writes ? Access::kReadWrite : Access::kRead);
   if (pointer == nullptr) {
-    run.fault = Fault{FaultKind::kIllegalAddress,
-                      describe(run, call, operand, access, bytes, address) +
-                          ", which is not mapped with that access"};
+    run.fault = Fault{FaultKind::kIllegalAddress, describe(run, call, operand, access, bytes, address) +
+                                                      ", which is not mapped with that access"};
     return nullptr;
   }
   if ((access & native::kRead) != 0) run.counts->global_read_bytes += bytes;

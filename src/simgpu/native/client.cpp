@@ -39,14 +39,16 @@ CUresult Client::load() {
   const std::uint32_t* version = find_version();
   if (version == nullptr) {
     say(library_,
-        "this library runs on simgpu's libcuda.so.1 only, and the driver here is another one: take its folder "
+        "this library runs on simgpu's libcuda.so.1 only, and the driver here is another one: take its "
+        "folder "
         "out of LD_LIBRARY_PATH");
     return CUDA_ERROR_NOT_FOUND;
   }
   if (*version != kVersion) {
-    say(library_, ("it speaks version " + std::to_string(kVersion) + " of simgpu's native kernels, the device " +
-                   std::to_string(*version) + ": use libraries of one build")
-                      .c_str());
+    say(library_,
+        ("it speaks version " + std::to_string(kVersion) + " of simgpu's native kernels, the device " +
+         std::to_string(*version) + ": use libraries of one build")
+            .c_str());
     return CUDA_ERROR_NOT_FOUND;
   }
   std::memcpy(image_.magic, kMagic, sizeof kMagic);

@@ -16,7 +16,8 @@ inline constexpr char kVersionSymbol[] = "simgpu_native_image_version";
 
 enum : std::uint32_t { kRead = 1, kWrite = 2 };
 
-// One execution of one kernel, on any host thread, one at a time on a device; no CUDA call is permitted in it.
+// One execution of one kernel, on any host thread, one at a time on a device; no CUDA call is permitted in
+// it.
 struct Run {
   const void* params;  // in kernel layout
   // The host's pointer to [address, address + bytes) of device memory. nullptr: a fault, which is noted with

@@ -33,3 +33,16 @@ struct Name {
 };
 
 }  // namespace refrain::simgpu
+
+// An exported name without a C++ function of its own: one jump through a pointer, so that any signature fits.
+// Use between asm(".text") and the end of a file. Names are only pasted or quoted: headers may have macros of
+// the same spelling.
+#define SIMGPU_JUMP(text)                \
+  asm(".globl " text                     \
+      "\n"                               \
+      ".type " text ", @function\n" text \
+      ":\n"                              \
+      "  jmp *simgpu_target_" text       \
+      "(%rip)\n"                         \
+      ".size " text ", . - " text "\n");
+#define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const

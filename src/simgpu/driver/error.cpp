@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -32,6 +33,10 @@ const ErrorRow* find_row(CUresult error) {
 }
 
 }  // namespace
+
+std::string of_this_program(std::string_view text) {
+  return fmt::format("{}: {}", program_invocation_short_name, text);
+}
 
 void say(std::string_view text) noexcept {
   std::fprintf(stderr, "simgpu: %.*s\n", static_cast<int>(text.size()), text.data());

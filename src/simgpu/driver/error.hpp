@@ -20,6 +20,8 @@ inline void require(bool condition, CUresult otherwise = CUDA_ERROR_INVALID_VALU
 }
 
 // One line "simgpu: ..." on stderr.
+// "program: text", for what a kernel did.
+std::string of_this_program(std::string_view text);
 void say(std::string_view text) noexcept;
 // The same, at most once for each text in the life of the process.
 void say_once(std::string_view text);

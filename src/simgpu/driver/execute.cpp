@@ -112,9 +112,8 @@ void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   const auto fault = launch.function->kernel->run(launch.shape, launch.params, item.start_ns, counts);
   ++device.statistics.kernels;
   device.statistics.thread_instructions += counts.thread_instructions;
-  const Dim3& grid = launch.shape.grid;
-  item.end_ns += kernel_ns(counts, std::uint64_t{grid.x} * grid.y * grid.z, item.in_graph);
-  if (fault) throw FaultError{code_of(fault->kind), fault->message};
+  item.end_ns += kernel_ns(counts, item.in_graph);
+  if (fault) throw FaultError{code_of(fault->kind), of_this_program(fault->message)};
 }
 
 void run_host_call(Lock& lock, const HostCall& call) {

@@ -33,17 +33,6 @@ CUresult absent() {
 }  // namespace
 }  // namespace refrain::simgpu::driver
 
-// Names are only pasted or quoted below: cuda.h has macros of the same spelling.
-#define SIMGPU_JUMP(text)                \
-  asm(".globl " text                     \
-      "\n"                               \
-      ".type " text ", @function\n" text \
-      ":\n"                              \
-      "  jmp *simgpu_target_" text       \
-      "(%rip)\n"                         \
-      ".size " text ", . - " text "\n");
-#define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const
-
 #define DRIVER_FUNCTION(name, version, symbol)
 #define DRIVER_FUNCTION_PT(name, version, symbol, pt_version, suffix)                         \
   SIMGPU_TARGET simgpu_target_##symbol##_##suffix = reinterpret_cast<void*>(                  \

@@ -5,7 +5,7 @@
 namespace refrain::simgpu::driver {
 namespace {
 
-CUresult load_as_module(CUmodule* out, std::string (*choose)(const void*), const void* image) {
+CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void* image) {
   return api(Need::kContext, [&](Session& session) {
     require(out != nullptr && image != nullptr);
     auto library = add_library(session.device, choose(image), session.context.get());
@@ -19,11 +19,11 @@ CUresult load_as_module(CUmodule* out, std::string (*choose)(const void*), const
   });
 }
 
-std::string choose_path(const void* path) {
-  return choose_ptx_of_file(static_cast<const char*>(path));
+Source choose_path(const void* path) {
+  return choose_source_of_file(static_cast<const char*>(path));
 }
 
-CUresult load_as_library(CUlibrary* out, std::string (*choose)(const void*), const void* image) {
+CUresult load_as_library(CUlibrary* out, Source (*choose)(const void*), const void* image) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr && image != nullptr);
     *out = reinterpret_cast<CUlibrary>(add_library(session.device, choose(image), nullptr).get());
@@ -67,15 +67,15 @@ void list_functions(const Library& library, Handle* out, unsigned count) {
 using namespace refrain::simgpu::driver;
 
 CUresult cuModuleLoadData(CUmodule* out, const void* image) {
-  return load_as_module(out, &choose_ptx, image);
+  return load_as_module(out, &choose_source, image);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) {
-  return load_as_module(out, &choose_ptx, image);
+  return load_as_module(out, &choose_source, image);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
-  return load_as_module(out, &choose_ptx, image);
+  return load_as_module(out, &choose_source, image);
 }
 
 CUresult cuModuleLoad(CUmodule* out, const char* path) {
@@ -122,7 +122,7 @@ CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
 
 CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option*, void**, unsigned,
                            CUlibraryOption*, void**, unsigned) {
-  return load_as_library(out, &choose_ptx, image);
+  return load_as_library(out, &choose_source, image);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path, CUjit_option*, void**, unsigned,

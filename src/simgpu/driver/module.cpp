@@ -48,14 +48,20 @@ std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
   fail(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text, nor a fat binary, nor an ELF file");
 }
 
+std::unique_ptr<Module> make_code(Device& device, const Source& source) {
+  return source.native != nullptr ? load_native(*source.native, device.memory)
+                                  : load_module(source.ptx, device.memory, execution_settings());
+}
+
 }  // namespace
 
-std::string choose_ptx(const void* image) {
+Source choose_source(const void* image) {
+  if (const native::Image* native = native_image(image)) return {{}, native};
   try {
     switch (fatbin::classify(image)) {
       case fatbin::ImageKind::kWrapper:
-      case fatbin::ImageKind::kContainer: return choose_of_entries(fatbin::entries_of_image(image));
-      case fatbin::ImageKind::kPtxText: return static_cast<const char*>(image);
+      case fatbin::ImageKind::kContainer: return {choose_of_entries(fatbin::entries_of_image(image))};
+      case fatbin::ImageKind::kPtxText: return {static_cast<const char*>(image)};
       case fatbin::ImageKind::kElf: fail_elf();
       case fatbin::ImageKind::kUnknown: break;
     }
@@ -65,7 +71,7 @@ std::string choose_ptx(const void* image) {
   fail_unknown();
 }
 
-std::string choose_ptx_of_file(const char* path) {
+Source choose_source_of_file(const char* path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("cannot read {}", path));
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -74,22 +80,22 @@ std::string choose_ptx_of_file(const char* path) {
     case fatbin::ImageKind::kContainer:
       try {
         const auto size = bytes.size() - 16;
-        return choose_of_entries(
-            fatbin::entries_of_bytes({reinterpret_cast<const std::byte*>(bytes.data()), size}));
+        return {choose_of_entries(
+            fatbin::entries_of_bytes({reinterpret_cast<const std::byte*>(bytes.data()), size}))};
       } catch (const fatbin::Error& error) {
         fail(CUDA_ERROR_INVALID_IMAGE, fmt::format("{}: {}", path, error.what()));
       }
-    case fatbin::ImageKind::kPtxText: return bytes.c_str();
+    case fatbin::ImageKind::kPtxText: return {bytes.c_str()};
     case fatbin::ImageKind::kElf: fail_elf();
     default: fail_unknown();
   }
 }
 
-std::shared_ptr<Library> add_library(Device& device, std::string ptx, Context* module_of) {
+std::shared_ptr<Library> add_library(Device& device, Source source, Context* module_of) {
   auto library = std::make_shared<Library>();
   library->is_module = module_of != nullptr;
   library->context = module_of;
-  library->ptx = std::move(ptx);
+  library->source = std::move(source);
   device.libraries.add(library);
   return library;
 }
@@ -98,7 +104,7 @@ void load(Device& device, Library& library) {
   require(library.load_error == CUDA_SUCCESS, library.load_error);
   if (library.code != nullptr) return;
   try {
-    library.code = load_module(library.ptx, device.memory, execution_settings());
+    library.code = make_code(device, library.source);
   } catch (const LoadError& error) {
     say(error.what());
     library.load_error = CUDA_ERROR_INVALID_PTX;
@@ -134,7 +140,7 @@ void reload_libraries(Device& device) {
     if (library->is_module || library->code == nullptr) continue;
     for (const auto& [name, function] : library->functions) function->code = nullptr;
     library->code = nullptr;  // the old variables go before the new ones come
-    library->code = load_module(library->ptx, device.memory, execution_settings());
+    library->code = make_code(device, library->source);
     for (const auto& [name, function] : library->functions) {
       function->code = library->code;
       function->kernel = library->code->find_kernel(name);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simgpu/driver/device.hpp"
+#include "simgpu/driver/native.hpp"
 #include "simgpu/exec/module.hpp"
 
 namespace refrain::simgpu::driver {
@@ -21,21 +22,28 @@ struct Function {
   int non_portable_cluster = 0;
 };
 
+// What code is made from: PTX text, or native kernels.
+struct Source {
+  std::string ptx;
+  const native::Image* native = nullptr;
+};
+
 // What a CUmodule and a CUlibrary name. PTX is made ready at first use.
 struct Library {
   bool is_module = false;
   Context* context = nullptr;  // of a module; a library has none
-  std::string ptx;
+  Source source;
   std::shared_ptr<Module> code;  // after loading
   CUresult load_error = CUDA_SUCCESS;
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 };
 
-// The PTX of an image that suits the device. Throws CudaError after saying what is wrong.
-std::string choose_ptx(const void* image);
-std::string choose_ptx_of_file(const char* path);
+// The PTX of an image that suits the device, or its native kernels; a file has none of those. Throws
+// CudaError after saying what is wrong.
+Source choose_source(const void* image);
+Source choose_source_of_file(const char* path);
 
-std::shared_ptr<Library> add_library(Device& device, std::string ptx, Context* module_of);
+std::shared_ptr<Library> add_library(Device& device, Source source, Context* module_of);
 // Makes it ready if it is not. Throws CudaError.
 void load(Device& device, Library& library);
 void unload(Device& device, Library& library);

@@ -60,10 +60,10 @@ const Profile& profile() noexcept {
   return *settings().profile;
 }
 
-std::uint64_t kernel_ns(const ExecutionCounts& counts, std::uint64_t blocks, bool in_graph) noexcept {
+std::uint64_t kernel_ns(const ExecutionCounts& counts, bool in_graph) noexcept {
   const Profile& device = profile();
   const double busy = static_cast<double>(
-      std::min<std::uint64_t>(device.multiprocessors, std::max<std::uint64_t>(blocks, 1)));
+      std::min<std::uint64_t>(device.multiprocessors, std::max<std::uint64_t>(counts.blocks, 1)));
   const double clocks_per_ns = device.clock_mhz / 1000.0;
   double clocks = static_cast<double>(counts.thread_instructions) / kIssuePerClock;
 #define SIMGPU_COST(id, member) \

@@ -27,7 +27,7 @@ const Profile& profile() noexcept;
 
 // A kernel takes its launch and the longer of its instructions and its memory traffic. Instructions take what
 // the busiest unit takes, or the schedulers, on as many multiprocessors as there are blocks for.
-std::uint64_t kernel_ns(const ExecutionCounts& counts, std::uint64_t blocks, bool in_graph) noexcept;
+std::uint64_t kernel_ns(const ExecutionCounts& counts, bool in_graph) noexcept;
 // Moving so many bytes at so many bytes a nanosecond, launch included.
 std::uint64_t transfer_ns(std::uint64_t bytes, double bytes_per_ns, bool in_graph) noexcept;
 

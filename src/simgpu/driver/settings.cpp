@@ -136,7 +136,7 @@ Settings read_settings() {
 }
 
 void report(const std::string& text) {
-  say(text);
+  say(of_this_program(text));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // One launch: what its blocks share, and who runs them. Which lanes run when is decided in warp.cpp.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "simgpu/exec/module.hpp"
 #include "simgpu/exec/program.hpp"
@@ -27,17 +27,22 @@ class Mistakes {
   template <class What>
   void add(FaultKind kind, std::uint32_t line, What what) {
     if (settings_.report == nullptr) throw FaultSignal{{kind, what()}};
+    std::size_t places = 0;
     {
       const std::lock_guard lock(mutex_);
-      if (!seen_.emplace(kind, line).second) return;
+      if (!seen_[kind].insert(line).second) return;
+      places = seen_[kind].size();
     }
-    settings_.report(what());
+    if (places <= kTold) settings_.report(what());
+    if (places == kTold) settings_.report("more such places in this kernel are not told");
   }
 
  private:
+  static constexpr std::size_t kTold = 8;  // of each kind
+
   ExecutionSettings settings_;
   std::mutex mutex_;
-  std::set<std::pair<FaultKind, std::uint32_t>> seen_;
+  std::map<FaultKind, std::set<std::uint32_t>> seen_;  // PTX lines
 };
 
 struct Launch {

@@ -42,6 +42,7 @@ struct ExecutionCounts {
   std::uint64_t thread_instructions = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Cost::kCount)> by_cost{};  // thread instructions again
   std::uint64_t warp_instructions = 0;
+  std::uint64_t blocks = 0;  // that multiprocessors can share
   std::uint64_t global_read_bytes = 0;
   std::uint64_t global_written_bytes = 0;
 

@@ -28,16 +28,6 @@ cudaError_t absent() {
 }  // namespace
 }  // namespace refrain::simgpu::runtime
 
-#define SIMGPU_JUMP(text)                \
-  asm(".globl " text                     \
-      "\n"                               \
-      ".type " text ", @function\n" text \
-      ":\n"                              \
-      "  jmp *simgpu_target_" text       \
-      "(%rip)\n"                         \
-      ".size " text ", . - " text "\n");
-#define SIMGPU_TARGET extern "C" [[gnu::visibility("hidden"), gnu::used]] void* const
-
 #define RUNTIME_FUNCTION(symbol)
 #define RUNTIME_FUNCTION_PT(symbol, suffix)                                                    \
   SIMGPU_TARGET simgpu_target_##symbol##_##suffix = reinterpret_cast<void*>(                   \

@@ -95,6 +95,64 @@ inline void track_lane(const Warp& w, const Op& op, std::uint32_t lane, std::uin
   if (kUse != Use::kRead) std::memset(states, kWritten, bytes);
 }
 
+template <class Word>
+constexpr Word kEachByte = static_cast<Word>(~Word{0}) / 0xff;
+
+// The same as permit for what all lanes access, and marking it as written: by words of the access' own size.
+template <class Word>
+inline bool permit_lanes(const std::uint8_t* states, const std::uint64_t* offset, bool reads) {
+  const Word wanted = reads ? static_cast<Word>(kEachByte<Word> * kWritten) : Word{0};
+  const auto mask = static_cast<Word>(kEachByte<Word> * (reads ? kOutside | kWritten : kOutside));
+  Word differs = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    Word word;
+    std::memcpy(&word, states + offset[i], sizeof word);
+    differs |= static_cast<Word>((word ^ wanted) & mask);
+  }
+  return differs == 0;
+}
+template <class Word>
+inline void mark_lanes(std::uint8_t* states, const std::uint64_t* offset) {
+  constexpr Word kMark = static_cast<Word>(kEachByte<Word> * kWritten);
+  for (std::uint32_t i = 0; i < kLanes; ++i) std::memcpy(states + offset[i], &kMark, sizeof kMark);
+}
+
+template <Use kUse, class Word>
+inline bool track_words(std::uint8_t* states, const std::uint64_t* offset, bool reads) {
+  if (!permit_lanes<Word>(states, offset, reads)) return false;
+  if (kUse != Use::kRead) mark_lanes<Word>(states, offset);
+  return true;
+}
+
+// True if nothing is against the accesses, lane by lane, and they are done with. Lanes that take no part have
+// the address of one that does.
+template <Use kUse>
+inline bool track_together(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                           const Resolved& r) {
+  const bool shared = op.memory == Memory::kShared;
+  if (r.base == nullptr) return false;
+  const std::uint64_t origin = shared ? 0 : w.block->states_begin;
+  std::uint8_t* states = shared ? w.block->shared_states.data() : w.block->states;
+  if (shared && w.block->shared_states.empty()) return true;
+  const bool reads = kUse != Use::kWrite && w.block->check_reads;
+  if (r.contiguous) {
+    states += address[0] - origin;
+    if (!permit(states, bytes * kLanes, reads)) return false;
+    if (kUse != Use::kRead) std::memset(states, kWritten, bytes * kLanes);
+    return true;
+  }
+  std::uint64_t offset[kLanes];
+  for (std::uint32_t i = 0; i < kLanes; ++i) offset[i] = address[i] - origin;
+  switch (bytes) {
+    case 1: return track_words<kUse, std::uint8_t>(states, offset, reads);
+    case 2: return track_words<kUse, std::uint16_t>(states, offset, reads);
+    case 4: return track_words<kUse, std::uint32_t>(states, offset, reads);
+    case 8: return track_words<kUse, std::uint64_t>(states, offset, reads);
+    case 16: return track_words<kUse, UnsignedWide>(states, offset, reads);
+    default: return false;
+  }
+}
+
 // Checks and updates the states of the bytes that the lanes access; their pages have been resolved.
 template <Use kUse>
 inline void track(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
@@ -102,15 +160,7 @@ inline void track(const Warp& w, const Op& op, const std::uint64_t* address, std
   if (w.block->states == nullptr) return;
   if (op.memory == Memory::kLaunchParam || op.memory == Memory::kLocal || op.memory == Memory::kFrameParam)
     return;
-  // One check for all lanes where their bytes lie side by side.
-  if (r.contiguous && (op.memory != Memory::kGeneric || r.base != nullptr)) {
-    std::uint8_t* states = states_of(w, op.memory, address[0]);
-    if (states == nullptr) return;
-    if (permit(states, bytes * kLanes, kUse != Use::kWrite && w.block->check_reads)) {
-      if (kUse != Use::kRead) std::memset(states, kWritten, bytes * kLanes);
-      return;
-    }
-  }
+  if (track_together<kUse>(w, op, address, bytes, r)) return;
   for_lanes(mask, [&](std::uint32_t i) { track_lane<kUse>(w, op, i, address[i], bytes); });
 }
 

@@ -1,5 +1,5 @@
-// A dense layer forwards and backwards with the BLAS libraries: cuRAND makes the input, cublasLt multiplies with bias and
-// GELU, cuBLAS does the rest, and loops on the host say what is right.
+// A dense layer forwards and backwards with the BLAS libraries: cuRAND makes the input, cublasLt multiplies
+// with bias and GELU, cuBLAS does the rest, and loops on the host say what is right.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <curand.h>
@@ -34,14 +34,17 @@ double gelu(double x) {
 }
 
 // y = gelu(w x + b), with w stored as its transpose
-void layer(cublasLtHandle_t lt, const float* w, const float* x, const float* bias, float* y, cudaStream_t stream) {
+void layer(cublasLtHandle_t lt, const float* w, const float* x, const float* bias, float* y,
+           cudaStream_t stream) {
   cublasLtMatmulDesc_t operation;
   cublasLtMatrixLayout_t w_layout, x_layout, y_layout;
   const cublasOperation_t transposed = CUBLAS_OP_T;
   const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_GELU_BIAS;
   STATUS(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  STATUS(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-  STATUS(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+  STATUS(
+      cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+  STATUS(
+      cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
   STATUS(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
   STATUS(cublasLtMatrixLayoutCreate(&w_layout, CUDA_R_32F, kIn, kOut, kLd));
   STATUS(cublasLtMatrixLayoutCreate(&x_layout, CUDA_R_32F, kIn, kBatch, kLd));
@@ -50,11 +53,12 @@ void layer(cublasLtHandle_t lt, const float* w, const float* x, const float* bia
   cublasLtMatmulHeuristicResult_t found;
   int count = 0;
   STATUS(cublasLtMatmulPreferenceCreate(&preference));
-  STATUS(cublasLtMatmulAlgoGetHeuristic(lt, operation, w_layout, x_layout, y_layout, y_layout, preference, 1, &found, &count));
+  STATUS(cublasLtMatmulAlgoGetHeuristic(lt, operation, w_layout, x_layout, y_layout, y_layout, preference, 1,
+                                        &found, &count));
   EXPECT(count == 1);
   const float one = 1, zero = 0;
-  STATUS(cublasLtMatmul(lt, operation, &one, w, w_layout, x, x_layout, &zero, y, y_layout, y, y_layout, &found.algo, nullptr,
-                        0, stream));
+  STATUS(cublasLtMatmul(lt, operation, &one, w, w_layout, x, x_layout, &zero, y, y_layout, y, y_layout,
+                        &found.algo, nullptr, 0, stream));
   STATUS(cublasLtMatmulPreferenceDestroy(preference));
   STATUS(cublasLtMatrixLayoutDestroy(w_layout));
   STATUS(cublasLtMatrixLayoutDestroy(x_layout));
@@ -101,7 +105,8 @@ int main() {
   twice<<<(kLd * kBatch + 127) / 128, 128, 0, main_stream>>>(y, kLd * kBatch);
   // gradient = x y^T, the third operand of a training step
   const float one = 1, zero = 0;
-  STATUS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, kIn, kOut, kBatch, &one, x, kLd, y, kLd, &zero, gradient, kLd));
+  STATUS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, kIn, kOut, kBatch, &one, x, kLd, y, kLd, &zero, gradient,
+                     kLd));
   float norm = 0;
   STATUS(cublasSnrm2(blas, kBatch * kLd, y, 1, &norm));
 

@@ -1,5 +1,5 @@
-// Attention's products with cuBLAS: batches by strides and by pointers, halves, factors on the device, several handles and
-// threads.
+// Attention's products with cuBLAS: batches by strides and by pointers, halves, factors on the device,
+// several handles and threads.
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
 
@@ -37,18 +37,20 @@ void attention(cudaStream_t stream) {
   const float on_host[] = {0.25f, 0};
   RUN(cudaMemcpyAsync(factors, on_host, sizeof on_host, cudaMemcpyHostToDevice, stream));
   STATUS(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_DEVICE));
-  STATUS(cublasGemmStridedBatchedEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, kTokens, kTokens, kWidth, factors, q, CUDA_R_16F, kWidth,
-                                    inputs, k, CUDA_R_16F, kWidth, inputs, factors + 1, scores, CUDA_R_16F, kTokens, square,
-                                    kHeads, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP));
+  STATUS(cublasGemmStridedBatchedEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, kTokens, kTokens, kWidth, factors, q,
+                                    CUDA_R_16F, kWidth, inputs, k, CUDA_R_16F, kWidth, inputs, factors + 1,
+                                    scores, CUDA_R_16F, kTokens, square, kHeads, CUBLAS_COMPUTE_32F,
+                                    CUBLAS_GEMM_DEFAULT_TENSOR_OP));
   std::vector<const __half*> batch;
   for (int h = 0; h < kHeads; ++h) batch.push_back(v + h * inputs);
   for (int h = 0; h < kHeads; ++h) batch.push_back(scores + h * square);
   for (int h = 0; h < kHeads; ++h) batch.push_back(out + h * inputs);
-  RUN(cudaMemcpyAsync(pointers, batch.data(), batch.size() * sizeof(__half*), cudaMemcpyHostToDevice, stream));
+  RUN(cudaMemcpyAsync(pointers, batch.data(), batch.size() * sizeof(__half*), cudaMemcpyHostToDevice,
+                      stream));
   STATUS(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST));
   const __half one = __float2half(1), zero = __float2half(0);
-  STATUS(cublasHgemmBatched(blas, CUBLAS_OP_N, CUBLAS_OP_T, kWidth, kTokens, kTokens, &one, pointers, kWidth, pointers + kHeads,
-                            kTokens, &zero, pointers + 2 * kHeads, kWidth, kHeads));
+  STATUS(cublasHgemmBatched(blas, CUBLAS_OP_N, CUBLAS_OP_T, kWidth, kTokens, kTokens, &one, pointers, kWidth,
+                            pointers + kHeads, kTokens, &zero, pointers + 2 * kHeads, kWidth, kHeads));
   std::vector<__half> got(inputs * kHeads), got_scores(square * kHeads);
   RUN(cudaMemcpyAsync(got_scores.data(), scores, got_scores.size() * 2, cudaMemcpyDeviceToHost, stream));
   RUN(cudaMemcpyAsync(got.data(), out, got.size() * 2, cudaMemcpyDeviceToHost, stream));
@@ -70,7 +72,8 @@ void attention(cudaStream_t stream) {
       for (int i = 0; i < kWidth; ++i) {
         double sum = 0;
         for (int l = 0; l < kTokens; ++l) {
-          sum += double(__half2float(host[2 * inputs * kHeads + h * inputs + i + l * kWidth])) * wanted[j + l * kTokens];
+          sum += double(__half2float(host[2 * inputs * kHeads + h * inputs + i + l * kWidth])) *
+                 wanted[j + l * kTokens];
         }
         EXPECT(std::fabs(__half2float(got[h * inputs + i + j * kWidth]) - sum) < 2e-2);
       }

@@ -1,5 +1,5 @@
-// The bit generators and their transformations. Expressions are written so that each rounds as the public device
-// header's does on a host.
+// The bit generators and their transformations. Expressions are written so that each rounds as the public
+// device header's does on a host.
 #include "simgpu/curand/engines.hpp"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 namespace refrain::simgpu::curand {
 namespace {
 
-constexpr float kInverse32 = 2.3283064e-10f;          // 2^-32
+constexpr float kInverse32 = 2.3283064e-10f;           // 2^-32
 constexpr double kInverse53 = 1.1102230246251565e-16;  // 2^-53
 constexpr float kTwoPi = 6.2831855f;
 constexpr double kPi = 3.1415926535897932;
@@ -43,7 +43,8 @@ std::pair<float, float> normals_of(std::uint32_t first, std::uint32_t second) no
   constexpr float kScale = kInverse32 * kTwoPi;
   return turn(uniform_of(first), static_cast<float>(second) * kScale + kScale / 2);
 }
-std::pair<double, double> normals_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept {
+std::pair<double, double> normals_of(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                     std::uint32_t d) noexcept {
   const std::uint64_t angle = c ^ (std::uint64_t{d} << 21);
   return turn(uniform_of(a, b), static_cast<double>(angle) * (kInverse53 * 2.0) + kInverse53);
 }
@@ -139,7 +140,8 @@ Matrix multiply(const Matrix& a, const Matrix& b, std::uint64_t modulus) {
   }
   return out;
 }
-std::array<std::uint64_t, 3> multiply(const Matrix& a, const std::array<std::uint64_t, 3>& v, std::uint64_t modulus) {
+std::array<std::uint64_t, 3> multiply(const Matrix& a, const std::array<std::uint64_t, 3>& v,
+                                      std::uint64_t modulus) {
   std::array<std::uint64_t, 3> out{};
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t k = 0; k < 3; ++k) out[i] = (out[i] + a[i][k] * v[k] % modulus) % modulus;
@@ -215,15 +217,18 @@ void Mrg32k3a::Skip::apply(Mrg32k3a& engine) const noexcept {
 
 // ---- Philox
 
-std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t subsequence, std::uint64_t block) noexcept {
+std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t subsequence,
+                                    std::uint64_t block) noexcept {
   std::uint32_t keys[] = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-  std::array<std::uint32_t, 4> counter = {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                                          static_cast<std::uint32_t>(subsequence),
-                                          static_cast<std::uint32_t>(subsequence >> 32)};
+  std::array<std::uint32_t, 4> counter = {
+      static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+      static_cast<std::uint32_t>(subsequence), static_cast<std::uint32_t>(subsequence >> 32)};
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t even = std::uint64_t{0xD2511F53u} * counter[0], odd = std::uint64_t{0xCD9E8D57u} * counter[2];
+    const std::uint64_t even = std::uint64_t{0xD2511F53u} * counter[0],
+                        odd = std::uint64_t{0xCD9E8D57u} * counter[2];
     counter = {static_cast<std::uint32_t>(odd >> 32) ^ counter[1] ^ keys[0], static_cast<std::uint32_t>(odd),
-               static_cast<std::uint32_t>(even >> 32) ^ counter[3] ^ keys[1], static_cast<std::uint32_t>(even)};
+               static_cast<std::uint32_t>(even >> 32) ^ counter[3] ^ keys[1],
+               static_cast<std::uint32_t>(even)};
     keys[0] += 0x9E3779B9u;
     keys[1] += 0xBB67AE85u;
   }

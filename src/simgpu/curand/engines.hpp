@@ -9,8 +9,8 @@
 
 namespace refrain::simgpu::curand {
 
-// What both interleaved engines have: `kThreads` of them run beside each other, `kJumpBits` says how far apart
-// (2^kJumpBits numbers) their sequences begin.
+// What both interleaved engines have: `kThreads` of them run beside each other, `kJumpBits` says how far
+// apart (2^kJumpBits numbers) their sequences begin.
 class Xorwow {
  public:
   static constexpr std::uint32_t kThreads = 4096;
@@ -76,12 +76,14 @@ class Mrg32k3a {
 };
 
 // The four numbers of one counter: position 4 * block of the sequence.
-std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t subsequence, std::uint64_t block) noexcept;
+std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t subsequence,
+                                    std::uint64_t block) noexcept;
 
 float uniform_of(std::uint32_t bits) noexcept;
 double uniform_of(std::uint32_t low, std::uint32_t high) noexcept;
 // Box-Muller: sine first.
 std::pair<float, float> normals_of(std::uint32_t first, std::uint32_t second) noexcept;
-std::pair<double, double> normals_of(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) noexcept;
+std::pair<double, double> normals_of(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                     std::uint32_t d) noexcept;
 
 }  // namespace refrain::simgpu::curand

@@ -33,7 +33,8 @@ void generate(const Arguments& arguments, native::Memory& memory) {
 }
 
 constexpr std::uint32_t kArgumentBytes[] = {sizeof(Arguments)};
-constexpr native::Kernel kKernels[] = {{"curand_generate", kArgumentBytes, 1, &native::body<Arguments, &generate>}};
+constexpr native::Kernel kKernels[] = {
+    {"curand_generate", kArgumentBytes, 1, &native::body<Arguments, &generate>}};
 
 native::Client& client() {
   static auto* instance = new native::Client(kLibrary, kKernels);
@@ -126,7 +127,8 @@ curandStatus_t run(curandGenerator_t generator, const char* call, void* out, con
       state.sequences.back()->fill(request, out);
       return CURAND_STATUS_SUCCESS;
     }
-    const Arguments arguments{call, state.sequences.back().get(), reinterpret_cast<std::uint64_t>(out), request};
+    const Arguments arguments{call, state.sequences.back().get(), reinterpret_cast<std::uint64_t>(out),
+                              request};
     return client().launch(0, &arguments, state.stream) == CUDA_SUCCESS ? CURAND_STATUS_SUCCESS
                                                                         : CURAND_STATUS_LAUNCH_FAILURE;
   });
@@ -201,13 +203,15 @@ curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrd
     switch (order) {
       case CURAND_ORDERING_PSEUDO_BEST:
       case CURAND_ORDERING_PSEUDO_DEFAULT:
-      case CURAND_ORDERING_PSEUDO_LEGACY: return is_quasi(state) ? CURAND_STATUS_OUT_OF_RANGE : CURAND_STATUS_SUCCESS;
+      case CURAND_ORDERING_PSEUDO_LEGACY:
+        return is_quasi(state) ? CURAND_STATUS_OUT_OF_RANGE : CURAND_STATUS_SUCCESS;
       case CURAND_ORDERING_PSEUDO_DYNAMIC:
         return is_quasi(state) || state.on_host ? CURAND_STATUS_OUT_OF_RANGE : CURAND_STATUS_SUCCESS;
       case CURAND_ORDERING_PSEUDO_SEEDED:
         if (is_quasi(state)) return CURAND_STATUS_OUT_OF_RANGE;
         return refuse("CURAND_ORDERING_PSEUDO_SEEDED");
-      case CURAND_ORDERING_QUASI_DEFAULT: return is_quasi(state) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+      case CURAND_ORDERING_QUASI_DEFAULT:
+        return is_quasi(state) ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
     }
     return CURAND_STATUS_OUT_OF_RANGE;
   });
@@ -229,7 +233,8 @@ curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* out, si
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* out, size_t count) {
   return run(generator, "curandGenerateUniformDouble", out, {Kind::kUniformDouble, count});
 }
-curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* out, size_t count, float mean, float deviation) {
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* out, size_t count, float mean,
+                                    float deviation) {
   return run(generator, "curandGenerateNormal", out, {Kind::kNormal, count, mean, deviation});
 }
 curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* out, size_t count, double mean,
@@ -240,11 +245,13 @@ curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* out, 
                                        float deviation) {
   return run(generator, "curandGenerateLogNormal", out, {Kind::kLogNormal, count, mean, deviation});
 }
-curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* out, size_t count, double mean,
-                                             double deviation) {
-  return run(generator, "curandGenerateLogNormalDouble", out, {Kind::kLogNormalDouble, count, mean, deviation});
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* out, size_t count,
+                                             double mean, double deviation) {
+  return run(generator, "curandGenerateLogNormalDouble", out,
+             {Kind::kLogNormalDouble, count, mean, deviation});
 }
-curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* out, size_t count, double lambda) {
+curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned int* out, size_t count,
+                                     double lambda) {
   if (!(lambda > 0 && lambda <= 400000)) return CURAND_STATUS_OUT_OF_RANGE;
   return run(generator, "curandGeneratePoisson", out, {Kind::kPoisson, count, lambda});
 }

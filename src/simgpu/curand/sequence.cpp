@@ -1,4 +1,5 @@
-// The orders of the host API: interleaved engines, Philox's counters, Sobol's points. It must not know handles.
+// The orders of the host API: interleaved engines, Philox's counters, Sobol's points. It must not know
+// handles.
 #include "simgpu/curand/sequence.hpp"
 
 #include <array>
@@ -17,7 +18,8 @@ constexpr std::uint32_t kDimensions = 10;
 // The Poisson number that a uniform one stands for, by its distribution function from the mode outwards.
 std::uint32_t poisson_of(double uniform, double lambda) {
   const auto mode = static_cast<std::int64_t>(lambda);
-  const double at_mode = std::exp(static_cast<double>(mode) * std::log(lambda) - lambda - std::lgamma(mode + 1.0));
+  const double at_mode =
+      std::exp(static_cast<double>(mode) * std::log(lambda) - lambda - std::lgamma(mode + 1.0));
   double low = at_mode, high = at_mode;
   uniform -= at_mode;
   for (std::int64_t step = 1; uniform > 0; ++step) {
@@ -57,20 +59,25 @@ class Interleaved final : public Sequence {
     switch (request.kind) {
       case Kind::kBits: return singles<std::uint32_t>(request, out, [](Engine& e) { return e.bits(); });
       case Kind::kUniform: return singles<float>(request, out, [](Engine& e) { return e.uniform(); });
-      case Kind::kUniformDouble: return singles<double>(request, out, [](Engine& e) { return e.uniform_double(); });
+      case Kind::kUniformDouble:
+        return singles<double>(request, out, [](Engine& e) { return e.uniform_double(); });
       case Kind::kPoisson:
-        return singles<std::uint32_t>(request, out,
-                                      [&](Engine& e) { return poisson_of(e.uniform_double(), request.first); });
+        return singles<std::uint32_t>(
+            request, out, [&](Engine& e) { return poisson_of(e.uniform_double(), request.first); });
       case Kind::kNormal:
-        return pairs<float>(request, out, [](Engine& e) { return e.normals(); }, [&](float n) { return moved(n, request); });
+        return pairs<float>(
+            request, out, [](Engine& e) { return e.normals(); }, [&](float n) { return moved(n, request); });
       case Kind::kLogNormal:
-        return pairs<float>(request, out, [](Engine& e) { return e.normals(); }, [&](float n) { return log_of(n, request); });
+        return pairs<float>(
+            request, out, [](Engine& e) { return e.normals(); }, [&](float n) { return log_of(n, request); });
       case Kind::kNormalDouble:
-        return pairs<double>(request, out, [](Engine& e) { return e.normals_double(); },
-                             [&](double n) { return moved(n, request); });
+        return pairs<double>(
+            request, out, [](Engine& e) { return e.normals_double(); },
+            [&](double n) { return moved(n, request); });
       case Kind::kLogNormalDouble:
-        return pairs<double>(request, out, [](Engine& e) { return e.normals_double(); },
-                             [&](double n) { return log_of(n, request); });
+        return pairs<double>(
+            request, out, [](Engine& e) { return e.normals_double(); },
+            [&](double n) { return log_of(n, request); });
       case Kind::kLongLong: break;
     }
     throw std::logic_error("64-bit numbers of a 32-bit generator");
@@ -113,30 +120,36 @@ class Interleaved final : public Sequence {
   std::uint32_t next_ = 0;
 };
 
-// Philox: 65536 subsequences take turns, each giving four numbers at a time. Four 32-bit or float numbers take
-// one counter of the subsequence, four doubles take two.
+// Philox: 65536 subsequences take turns, each giving four numbers at a time. Four 32-bit or float numbers
+// take one counter of the subsequence, four doubles take two.
 class Philox final : public Sequence {
  public:
   explicit Philox(const Setup& setup) : seed_(setup.seed), next_(setup.offset % kRound) {
     const std::uint64_t rounds = setup.offset / kRound;
-    for (std::uint64_t thread = 0; thread < kThreads; ++thread) blocks_.push_back(rounds + (thread < next_ / 4 ? 1 : 0));
+    for (std::uint64_t thread = 0; thread < kThreads; ++thread)
+      blocks_.push_back(rounds + (thread < next_ / 4 ? 1 : 0));
   }
 
   void fill(const Request& request, void* out) override {
     switch (request.kind) {
       case Kind::kBits: return each<std::uint32_t>(request, out, [&](auto g, auto i) { return bits(g)[i]; });
-      case Kind::kUniform: return each<float>(request, out, [&](auto g, auto i) { return uniform_of(bits(g)[i]); });
-      case Kind::kUniformDouble: return each<double>(request, out, [&](auto g, auto i) { return uniform(g, i); });
+      case Kind::kUniform:
+        return each<float>(request, out, [&](auto g, auto i) { return uniform_of(bits(g)[i]); });
+      case Kind::kUniformDouble:
+        return each<double>(request, out, [&](auto g, auto i) { return uniform(g, i); });
       case Kind::kPoisson:
-        return each<std::uint32_t>(request, out, [&](auto g, auto i) { return poisson_of(uniform(g, i), request.first); });
+        return each<std::uint32_t>(request, out,
+                                   [&](auto g, auto i) { return poisson_of(uniform(g, i), request.first); });
       case Kind::kNormal:
         return each<float>(request, out, [&](auto g, auto i) { return moved(normal(g, i), request); });
       case Kind::kLogNormal:
         return each<float>(request, out, [&](auto g, auto i) { return log_of(normal(g, i), request); });
       case Kind::kNormalDouble:
-        return each<double>(request, out, [&](auto g, auto i) { return moved(normal_double(g, i), request); });
+        return each<double>(request, out,
+                            [&](auto g, auto i) { return moved(normal_double(g, i), request); });
       case Kind::kLogNormalDouble:
-        return each<double>(request, out, [&](auto g, auto i) { return log_of(normal_double(g, i), request); });
+        return each<double>(request, out,
+                            [&](auto g, auto i) { return log_of(normal_double(g, i), request); });
       case Kind::kLongLong: break;
     }
     throw std::logic_error("64-bit numbers of a 32-bit generator");
@@ -178,20 +191,28 @@ class Philox final : public Sequence {
 };
 
 // Sobol's points in Gray code order; one dimension after the other in the output. The direction numbers are
-// those of Joe and Kuo (2008) for the first dimensions: degree and coefficients of the polynomial, first numbers.
+// those of Joe and Kuo (2008) for the first dimensions: degree and coefficients of the polynomial, first
+// numbers.
 struct Polynomial {
   unsigned degree, coefficients;
   std::uint32_t first[5];
 };
-constexpr Polynomial kPolynomials[kDimensions - 1] = {
-    {1, 0, {1}},          {2, 1, {1, 3}},          {3, 1, {1, 3, 1}},        {3, 2, {1, 1, 1}},       {4, 1, {1, 1, 3, 3}},
-    {4, 4, {1, 3, 5, 13}}, {5, 2, {1, 1, 5, 5, 17}}, {5, 4, {1, 1, 5, 5, 5}}, {5, 7, {1, 1, 7, 11, 19}}};
+constexpr Polynomial kPolynomials[kDimensions - 1] = {{1, 0, {1}},
+                                                      {2, 1, {1, 3}},
+                                                      {3, 1, {1, 3, 1}},
+                                                      {3, 2, {1, 1, 1}},
+                                                      {4, 1, {1, 1, 3, 3}},
+                                                      {4, 4, {1, 3, 5, 13}},
+                                                      {5, 2, {1, 1, 5, 5, 17}},
+                                                      {5, 4, {1, 1, 5, 5, 5}},
+                                                      {5, 7, {1, 1, 7, 11, 19}}};
 
 template <class Word>
 class Sobol final : public Sequence {
  public:
   explicit Sobol(const Setup& setup) : dimensions_(setup.dimensions), next_(setup.offset) {
-    for (std::uint32_t dimension = 0; dimension < dimensions_; ++dimension) directions_.push_back(make(dimension));
+    for (std::uint32_t dimension = 0; dimension < dimensions_; ++dimension)
+      directions_.push_back(make(dimension));
   }
 
   void fill(const Request& request, void* out) override {
@@ -199,8 +220,8 @@ class Sobol final : public Sequence {
       case Kind::kBits:
       case Kind::kLongLong: return points<Word>(request, out, [](Word x) { return x; });
       case Kind::kUniform:
-        return points<float>(request, out,
-                             [](Word x) { return uniform_of(static_cast<std::uint32_t>(x >> (kBits - 32))); });
+        return points<float>(
+            request, out, [](Word x) { return uniform_of(static_cast<std::uint32_t>(x >> (kBits - 32))); });
       case Kind::kUniformDouble: return points<double>(request, out, [](Word x) { return uniform(x); });
       default: break;
     }
@@ -267,8 +288,8 @@ bool is_quasi(curandRngType_t type) {
 // Normal numbers of the interleaved engines.
 bool in_pairs(const Setup& setup, const Request& request) {
   return setup.type != CURAND_RNG_PSEUDO_PHILOX4_32_10 &&
-         (request.kind == Kind::kNormal || request.kind == Kind::kNormalDouble || request.kind == Kind::kLogNormal ||
-          request.kind == Kind::kLogNormalDouble);
+         (request.kind == Kind::kNormal || request.kind == Kind::kNormalDouble ||
+          request.kind == Kind::kLogNormal || request.kind == Kind::kLogNormalDouble);
 }
 
 }  // namespace
@@ -294,7 +315,8 @@ curandStatus_t check(const Setup& setup, const Request& request) {
   if (is_quasi(setup.type)) {
     return request.count % setup.dimensions == 0 ? CURAND_STATUS_SUCCESS : CURAND_STATUS_LENGTH_NOT_MULTIPLE;
   }
-  return in_pairs(setup, request) && request.count % 2 != 0 ? CURAND_STATUS_LENGTH_NOT_MULTIPLE : CURAND_STATUS_SUCCESS;
+  return in_pairs(setup, request) && request.count % 2 != 0 ? CURAND_STATUS_LENGTH_NOT_MULTIPLE
+                                                            : CURAND_STATUS_SUCCESS;
 }
 
 std::uint64_t advance_of(const Setup& setup, const Request& request) {

@@ -10,7 +10,17 @@
 
 namespace refrain::simgpu::curand {
 
-enum class Kind { kBits, kLongLong, kUniform, kUniformDouble, kNormal, kNormalDouble, kLogNormal, kLogNormalDouble, kPoisson };
+enum class Kind {
+  kBits,
+  kLongLong,
+  kUniform,
+  kUniformDouble,
+  kNormal,
+  kNormalDouble,
+  kLogNormal,
+  kLogNormalDouble,
+  kPoisson
+};
 
 std::size_t bytes_of(Kind kind);
 

@@ -1,6 +1,6 @@
-// Activations made by kernels with PTX, read back from the last to the first, and between them products by cuBLAS,
-// whose kernels have no PTX. Prints a digest of every byte that it read. blas BUFFERS KIB PRODUCTS: how many products
-// there are while all activations are alive; each is a barrier then.
+// Activations made by kernels with PTX, read back from the last to the first, and between them products by
+// cuBLAS, whose kernels have no PTX. Prints a digest of every byte that it read. blas BUFFERS KIB PRODUCTS:
+// how many products there are while all activations are alive; each is a barrier then.
 #include <cublas_v2.h>
 #include <curand.h>
 
@@ -39,7 +39,8 @@ int main(int argc, char** argv) {
   EXPECT(curandGenerateUniform(random, b, side * side) == CURAND_STATUS_SUCCESS);
   const float one = 1, zero = 0;
   for (int step = 0; step < 3; ++step) {
-    BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, side, side, side, &one, a, side, b, side, &zero, c, side));
+    BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, side, side, side, &one, a, side, b, side, &zero, c,
+                     side));
     std::vector<float*> chain(buffers + 1);
     for (float*& p : chain) CHECK(cudaMalloc(&p, n * sizeof(float)));
     CHECK(cudaMemset(chain[0], 0, n * sizeof(float)));
@@ -48,8 +49,8 @@ int main(int argc, char** argv) {
       CHECK(cudaGetLastError());
     }
     for (int i = 0; i < products; ++i) {
-      BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, chain[buffers - i], side, c, side, &zero, a,
-                       side));
+      BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, chain[buffers - i], side, c,
+                       side, &zero, a, side));
       float norm = 0;
       BLAS(cublasSnrm2(blas, side * side, a, 1, &norm));
       const float inverse = 1 / norm;
@@ -57,7 +58,8 @@ int main(int argc, char** argv) {
     }
     for (int i = buffers; i >= 0; --i) note(chain[i], n);
     for (float* p : chain) CHECK(cudaFree(p));
-    BLAS(cublasSgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, side, side, side, &one, a, side, c, side, &zero, b, side));
+    BLAS(cublasSgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, side, side, side, &one, a, side, c, side, &zero, b,
+                     side));
     note(b, side * side);
   }
   CHECK(cudaFree(a));

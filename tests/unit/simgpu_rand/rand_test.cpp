@@ -52,7 +52,9 @@ const Api* find_toolkit() {
   static Api api{};
   void* library = dlopen(TOOLKIT_CURAND, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
-  const auto look = [&]<class F>(F& out, const char* name) { out = reinterpret_cast<F>(dlsym(library, name)); };
+  const auto look = [&]<class F>(F& out, const char* name) {
+    out = reinterpret_cast<F>(dlsym(library, name));
+  };
   look(api.create, "curandCreateGeneratorHost");
   look(api.destroy, "curandDestroyGenerator");
   look(api.seed, "curandSetPseudoRandomGeneratorSeed");
@@ -79,14 +81,17 @@ std::string play(const Api& api, curandRngType_t type, std::uint64_t program) {
   const bool quasi = type >= CURAND_RNG_QUASI_DEFAULT;
   curandGenerator_t generator = nullptr;
   std::string out;
-  const auto note = [&](const void* bytes, std::size_t count) { out.append(static_cast<const char*>(bytes), count); };
+  const auto note = [&](const void* bytes, std::size_t count) {
+    out.append(static_cast<const char*>(bytes), count);
+  };
   const auto status = [&](curandStatus_t value) { note(&value, sizeof value); };
   status(api.create(&generator, type));
   unsigned dimensions = 1;
   if (quasi) status(api.dimensions(generator, dimensions = 1 + static_cast<unsigned>(choice() % 10)));
   for (int step = 0; step < 12; ++step) {
     // Where Philox goes on after a new seed in the middle is not documented.
-    if (choice() % 4 == 0 && (step == 0 || type != CURAND_RNG_PSEUDO_PHILOX4_32_10)) status(api.seed(generator, choice()));
+    if (choice() % 4 == 0 && (step == 0 || type != CURAND_RNG_PSEUDO_PHILOX4_32_10))
+      status(api.seed(generator, choice()));
     if (choice() % 4 == 0) status(api.offset(generator, choice() % (choice() % 2 == 0 ? 10 : 1 << 20)));
     // Enough for several rounds of each type's interleaving, but for the slowest.
     const std::size_t units[] = {2, 6, 34, 1000, 9000, type == CURAND_RNG_PSEUDO_MRG32K3A ? 8UL : 400000UL};
@@ -134,10 +139,11 @@ TEST(Known, FirstNumbers) {
   const struct {
     curandRngType_t type;
     std::vector<unsigned> numbers;
-  } kKnown[] = {{CURAND_RNG_PSEUDO_DEFAULT, {3179217846, 3955638199, 167591721, 4161663997}},
-                {CURAND_RNG_PSEUDO_MRG32K3A, {545508615, 341016064, 1125210161, 2161280324}},
-                {CURAND_RNG_PSEUDO_PHILOX4_32_10, {1713891541, 3781805453, 3159862348, 2600524760, 2219120097}},
-                {CURAND_RNG_QUASI_DEFAULT, {0, 2147483648, 3221225472, 1073741824, 1610612736}}};
+  } kKnown[] = {
+      {CURAND_RNG_PSEUDO_DEFAULT, {3179217846, 3955638199, 167591721, 4161663997}},
+      {CURAND_RNG_PSEUDO_MRG32K3A, {545508615, 341016064, 1125210161, 2161280324}},
+      {CURAND_RNG_PSEUDO_PHILOX4_32_10, {1713891541, 3781805453, 3159862348, 2600524760, 2219120097}},
+      {CURAND_RNG_QUASI_DEFAULT, {0, 2147483648, 3221225472, 1073741824, 1610612736}}};
   for (const auto& known : kKnown) {
     curandGenerator_t generator = nullptr;
     RAND(curandCreateGeneratorHost(&generator, known.type));
@@ -239,7 +245,8 @@ TEST_F(OnTheDevice, OutputOutOfBoundsNamesTheCall) {
   curandGenerateUniform(device_, reinterpret_cast<float*>(range), 16);
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(stream_));
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(std::string::npos, text.find("curandGenerateUniform (kernel curand_generate): write of 64 bytes")) << text;
+  EXPECT_NE(std::string::npos, text.find("curandGenerateUniform (kernel curand_generate): write of 64 bytes"))
+      << text;
 }
 
 TEST(Refused, ByName) {
@@ -248,9 +255,10 @@ TEST(Refused, ByName) {
   EXPECT_EQ(CURAND_STATUS_TYPE_ERROR, curandCreateGeneratorHost(&generator, CURAND_RNG_PSEUDO_MTGP32));
   unsigned* constants = nullptr;
   EXPECT_NE(CURAND_STATUS_SUCCESS, curandGetScrambleConstants32(&constants));
-  EXPECT_EQ("simgpu curand: generator type 141 is not supported\n"
-            "simgpu curand: curandGetScrambleConstants32 is not supported\n",
-            testing::internal::GetCapturedStderr());
+  EXPECT_EQ(
+      "simgpu curand: generator type 141 is not supported\n"
+      "simgpu curand: curandGetScrambleConstants32 is not supported\n",
+      testing::internal::GetCapturedStderr());
   EXPECT_EQ(CURAND_STATUS_NOT_INITIALIZED, curandSetPseudoRandomGeneratorSeed(nullptr, 1));
 }
 

@@ -85,6 +85,48 @@ class Chain(Case):
         self.assertLessEqual(self.stats()["peak_physical_bytes"], 80 << 10)
 
 
+class Blas(Case):
+    """Kernels without PTX: what cuBLAS and cuRAND launch. Between them the chain above, three times."""
+
+    CHAIN, MATRICES = 17 * CHAIN_BYTES, 3 * 4096
+    # A cuBLAS handle has a little memory on the device, which under refrain brings a slab of small allocations.
+    AROUND = MATRICES + 64 * 1024
+
+    def command(self, products=0):
+        return [self.victim("blas_victim"), "16", "16", str(products)]
+
+    def digest(self, done):
+        self.assert_ok(done)
+        self.assertRegex(done.stdout, r"^digest [0-9a-f]{16}\n$")
+        return done.stdout
+
+    def test_same_bytes_inside_the_cap(self):
+        for schedule in SCHEDULES:
+            wanted = self.digest(self.plain(self.command(), SIMGPU_SCHEDULE=schedule))
+            self.assertGreaterEqual(self.stats()["peak_physical_bytes"], self.CHAIN + self.MATRICES)
+            for limit in (self.AROUND + 3 * CHAIN_BYTES, self.AROUND + 9 * CHAIN_BYTES):
+                with self.subTest(schedule=schedule, limit=limit):
+                    done = self.run_capped(f"{limit}B", self.command(), SIMGPU_SCHEDULE=schedule)
+                    self.assertEqual(wanted, self.digest(done))
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    end = self.log()[-1]
+                    self.assertGreater(end["evictions"], 0)
+                    self.assertGreater(end["rematerialisations"], 0)
+
+    def test_each_launch_is_a_barrier(self):
+        wanted = self.digest(self.plain(self.command(2)))
+        done = self.run_capped("1MiB", self.command(2))
+        self.assertEqual(wanted, self.digest(done))
+        self.assertIn("kernel blas_matrix_product (its module holds machine code only, no PTX) cannot be followed", done.stderr)
+        self.assertEqual(self.log()[-1]["evictions"], 0)
+
+    def test_a_barrier_that_cannot_fit_is_out_of_memory(self):
+        done = self.run_capped(f"{self.AROUND + 9 * CHAIN_BYTES}B", self.command(2))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("digest", done.stdout)
+        self.assertIn("refrain: out of memory: asked", done.stderr)
+
+
 class OutOfMemory(Case):
     def test_op_that_cannot_fit_gets_the_error_of_a_full_device(self):
         done = self.run_capped("20KiB", [self.victim("chain"), "16", "16"])

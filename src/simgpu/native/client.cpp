@@ -11,16 +11,6 @@
 #include "simgpu/runtime/call.hpp"
 
 namespace refrain::simgpu::native {
-namespace {
-
-// The address of the software device's version number, or nullptr.
-const std::uint32_t* find_version() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
-  return library == nullptr ? nullptr : static_cast<const std::uint32_t*>(dlsym(library, kVersionSymbol));
-}
-
-}  // namespace
-
 void say(const char* library, const char* text) noexcept {
   std::fprintf(stderr, "simgpu %s: %s\n", library, text);
 }
@@ -35,24 +25,31 @@ void say_unsupported(const char* library, const char* what) noexcept {
   say(library, (std::string(what) + " is not supported").c_str());
 }
 
-CUresult Client::load() {
-  const std::uint32_t* version = find_version();
-  if (version == nullptr) {
+CUresult Client::find_device() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == nullptr) {
+    say(library_, "there is no libcuda.so.1");
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  image_.version = dlsym(library, kVersionSymbol);
+  if (image_.version == nullptr) {
     say(library_,
         "this library runs on simgpu's libcuda.so.1 only, and the driver here is another one: take its "
         "folder "
         "out of LD_LIBRARY_PATH");
     return CUDA_ERROR_NOT_FOUND;
   }
-  if (*version != kVersion) {
-    say(library_,
-        ("it speaks version " + std::to_string(kVersion) + " of simgpu's native kernels, the device " +
-         std::to_string(*version) + ": use libraries of one build")
-            .c_str());
-    return CUDA_ERROR_NOT_FOUND;
-  }
+  const std::uint32_t version = *static_cast<const std::uint32_t*>(image_.version);
+  if (version == kVersion) return CUDA_SUCCESS;
+  say(library_,
+      ("it speaks version " + std::to_string(kVersion) + " of simgpu's native kernels, the device " +
+       std::to_string(version) + ": use libraries of one build")
+          .c_str());
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult Client::load() {
   std::memcpy(image_.magic, kMagic, sizeof kMagic);
-  image_.version = version;
   image_.kernels = kernels_.data();
   image_.kernel_count = kernels_.size();
   CUlibrary library = nullptr;
@@ -67,6 +64,8 @@ CUresult Client::load() {
 
 CUresult Client::start_locked() {
   if (started_) return CUDA_SUCCESS;
+  const CUresult found = find_device();
+  if (found != CUDA_SUCCESS) return found;
   driver_ = &runtime::driver_api(runtime::DefaultStream::kLegacy);
   CUresult result = driver_->cuInit(0);
   if (result == CUDA_SUCCESS) result = load();

@@ -34,6 +34,7 @@ class Client {
   CUresult launch(std::size_t kernel, const void* arguments, CUstream stream) noexcept;
 
  private:
+  CUresult find_device();
   CUresult start_locked();
   CUresult load();
 

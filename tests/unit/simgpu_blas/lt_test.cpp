@@ -14,9 +14,12 @@ class Product {
   }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, T value) {
-    EXPECT_EQ(CUBLAS_STATUS_SUCCESS, cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value));
+    EXPECT_EQ(CUBLAS_STATUS_SUCCESS,
+              cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value));
   }
-  void epilogue(cublasLtEpilogue_t value) { set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(value)); }
+  void epilogue(cublasLtEpilogue_t value) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(value));
+  }
   cublasLtMatmulDescOpaque_t* operator()() { return &operation_; }
 
  private:
@@ -30,10 +33,11 @@ cublasLtMatrixLayoutOpaque_t layout(const Matrix<T>& matrix, cudaDataType type, 
             cublasLtMatrixLayoutInit(&out, type, static_cast<std::uint64_t>(matrix.rows()),
                                      static_cast<std::uint64_t>(matrix.columns()), matrix.ld()));
   const std::int64_t stride = matrix.stride();
-  EXPECT_EQ(CUBLAS_STATUS_SUCCESS, cublasLtMatrixLayoutSetAttribute(&out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches,
-                                                                    sizeof batches));
+  EXPECT_EQ(CUBLAS_STATUS_SUCCESS, cublasLtMatrixLayoutSetAttribute(&out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                                    &batches, sizeof batches));
   EXPECT_EQ(CUBLAS_STATUS_SUCCESS,
-            cublasLtMatrixLayoutSetAttribute(&out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride));
+            cublasLtMatrixLayoutSetAttribute(&out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                             sizeof stride));
   return out;
 }
 
@@ -56,8 +60,8 @@ class Lt : public BlasTest {
   cublasStatus_t run(Product& product) {
     auto a = layout(a_, CUDA_R_32F), b = layout(b_, CUDA_R_32F), d = layout(d_, CUDA_R_32F);
     const float one = 1, zero = 0;
-    return cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d, d_.data(), &d,
-                          nullptr, nullptr, 0, nullptr);
+    return cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d, d_.data(),
+                          &d, nullptr, nullptr, 0, nullptr);
   }
   double sum(std::int64_t i, std::int64_t j) const {
     Complex out = 0;
@@ -95,11 +99,13 @@ TEST_F(Lt, DescriptorsCheckSizes) {
   BLAS(cublasLtMatmulDescGetAttribute(product(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr, 0, &written));
   EXPECT_EQ(sizeof(void*), written);
   EXPECT_EQ(CUBLAS_STATUS_INVALID_VALUE,
-            cublasLtMatmulDescGetAttribute(product(), static_cast<cublasLtMatmulDescAttributes_t>(99), &op, 4, nullptr));
+            cublasLtMatmulDescGetAttribute(product(), static_cast<cublasLtMatmulDescAttributes_t>(99), &op, 4,
+                                           nullptr));
   cublasLtMatmulDesc_t created = nullptr;
   BLAS(cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_16F, CUDA_R_16F));
   std::int32_t scale = -1;
-  BLAS(cublasLtMatmulDescGetAttribute(created, CUBLASLT_MATMUL_DESC_SCALE_TYPE, &scale, sizeof scale, nullptr));
+  BLAS(cublasLtMatmulDescGetAttribute(created, CUBLASLT_MATMUL_DESC_SCALE_TYPE, &scale, sizeof scale,
+                                      nullptr));
   EXPECT_EQ(CUDA_R_16F, scale);
   BLAS(cublasLtMatmulDescDestroy(created));
 }
@@ -128,8 +134,8 @@ TEST_F(Lt, TransposesOrdersAndAnotherC) {
           BLAS(cublasLtMatrixLayoutSetAttribute(&in_d, CUBLASLT_MATRIX_LAYOUT_ORDER, &value, sizeof value));
         }
         const double alpha = 2, beta = -0.5;
-        BLAS(cublasLtMatmul(lt_, product(), &alpha, a.data(), &in_a, b.data(), &in_b, &beta, c.data(), &in_c, d.data(),
-                            &in_d, nullptr, nullptr, 0, nullptr));
+        BLAS(cublasLtMatmul(lt_, product(), &alpha, a.data(), &in_a, b.data(), &in_b, &beta, c.data(), &in_c,
+                            d.data(), &in_d, nullptr, nullptr, 0, nullptr));
         d.check(
             [&](auto row, auto column, auto batch) {
               const auto i = rows ? column : row, j = rows ? row : column;
@@ -152,8 +158,8 @@ TEST_F(Lt, OtherOrdersAreRefusedByName) {
   std::string text;
   finish(text, [&] {
     EXPECT_EQ(CUBLAS_STATUS_NOT_SUPPORTED,
-              cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d, d_.data(), &d,
-                             nullptr, nullptr, 0, nullptr));
+              cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d,
+                             d_.data(), &d, nullptr, nullptr, 0, nullptr));
   });
   EXPECT_EQ("simgpu cublas: cublasLtMatmul with memory order 2 is not supported\n", text);
 }
@@ -261,8 +267,8 @@ TEST_F(Lt, BiasOfHalves) {
   product.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(bias.data()));
   auto in_a = layout(a, CUDA_R_16BF), in_b = layout(b, CUDA_R_16BF), in_d = layout(d, CUDA_R_16BF);
   const float one = 1, zero = 0;
-  BLAS(cublasLtMatmul(lt_, product(), &one, a.data(), &in_a, b.data(), &in_b, &zero, nullptr, &in_d, d.data(), &in_d,
-                      nullptr, nullptr, 0, nullptr));
+  BLAS(cublasLtMatmul(lt_, product(), &one, a.data(), &in_a, b.data(), &in_b, &zero, nullptr, &in_d, d.data(),
+                      &in_d, nullptr, nullptr, 0, nullptr));
   d.check(
       [&](auto i, auto j, auto) {
         Complex out = bias.at(i, 0);
@@ -275,12 +281,14 @@ TEST_F(Lt, BiasOfHalves) {
 TEST_F(Lt, OneAlphaForEachRow) {
   const Matrix<float> alphas(7, 1, 7, 5);
   Product product(CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  product.set(CUBLASLT_MATMUL_DESC_POINTER_MODE, std::int32_t{CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST});
+  product.set(CUBLASLT_MATMUL_DESC_POINTER_MODE,
+              std::int32_t{CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST});
   const Matrix<float> c(7, 5, 7, 6);
-  auto a = layout(a_, CUDA_R_32F), b = layout(b_, CUDA_R_32F), d = layout(d_, CUDA_R_32F), in_c = layout(c, CUDA_R_32F);
+  auto a = layout(a_, CUDA_R_32F), b = layout(b_, CUDA_R_32F), d = layout(d_, CUDA_R_32F),
+       in_c = layout(c, CUDA_R_32F);
   const float beta = 3;
-  BLAS(cublasLtMatmul(lt_, product(), alphas.data(), a_.data(), &a, b_.data(), &b, &beta, c.data(), &in_c, d_.data(),
-                      &d, nullptr, nullptr, 0, nullptr));
+  BLAS(cublasLtMatmul(lt_, product(), alphas.data(), a_.data(), &a, b_.data(), &b, &beta, c.data(), &in_c,
+                      d_.data(), &d, nullptr, nullptr, 0, nullptr));
   d_.check([&](auto i, auto j, auto) { return alphas.at(i, 0) * sum(i, j) + 3.0 * c.at(i, j); }, 1e-5);
 }
 
@@ -290,7 +298,8 @@ TEST_F(Lt, TheHeuristicsAnswerSurvivesCopying) {
   cublasLtMatmulPreferenceOpaque_t preference;
   BLAS(cublasLtMatmulPreferenceInit(&preference));
   const std::uint64_t bytes = 1 << 20;
-  BLAS(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes));
+  BLAS(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                            sizeof bytes));
   cublasLtMatmulHeuristicResult_t results[4];
   int count = 0;
   BLAS(cublasLtMatmulAlgoGetHeuristic(lt_, product(), &a, &b, &d, &d, &preference, 4, results, &count));
@@ -301,13 +310,14 @@ TEST_F(Lt, TheHeuristicsAnswerSurvivesCopying) {
   std::memcpy(&copy, &results[0].algo, sizeof copy);
   const float one = 1, zero = 0;
   const auto multiply = [&](const cublasLtMatmulAlgo_t* algorithm) {
-    return cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d, d_.data(), &d,
-                          algorithm, nullptr, 0, nullptr);
+    return cublasLtMatmul(lt_, product(), &one, a_.data(), &a, b_.data(), &b, &zero, d_.data(), &d, d_.data(),
+                          &d, algorithm, nullptr, 0, nullptr);
   };
   BLAS(multiply(&copy));
   EXPECT_EQ(CUBLAS_STATUS_INVALID_VALUE, multiply(&zeros));
   std::uint32_t tile = 9;
-  BLAS(cublasLtMatmulAlgoConfigGetAttribute(&copy, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile, nullptr));
+  BLAS(
+      cublasLtMatmulAlgoConfigGetAttribute(&copy, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile, nullptr));
   EXPECT_EQ(0U, tile);
   cublasLtMatmulHeuristicResult_t checked;
   BLAS(cublasLtMatmulAlgoCheck(lt_, product(), &a, &b, &d, &d, &copy, &checked));
@@ -330,15 +340,16 @@ TEST_F(Lt, TransformsBetweenOrdersAndTypes) {
   cublasLtMatrixTransformDescOpaque_t transform;
   BLAS(cublasLtMatrixTransformDescInit(&transform, CUDA_R_32F));
   const std::int32_t op = CUBLAS_OP_T, order = CUBLASLT_ORDER_ROW;
-  BLAS(cublasLtMatrixTransformDescSetAttribute(&transform, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, &op, sizeof op));
+  BLAS(cublasLtMatrixTransformDescSetAttribute(&transform, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, &op,
+                                               sizeof op));
   auto in_a = layout(a, CUDA_R_16F), in_b = layout(b, CUDA_R_16F), in_c = layout(c, CUDA_R_32F);
   const std::uint64_t rows = 4, columns = 3;
   BLAS(cublasLtMatrixLayoutSetAttribute(&in_c, CUBLASLT_MATRIX_LAYOUT_ROWS, &rows, sizeof rows));
   BLAS(cublasLtMatrixLayoutSetAttribute(&in_c, CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof columns));
   BLAS(cublasLtMatrixLayoutSetAttribute(&in_c, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order));
   const float alpha = 2, beta = -1;
-  BLAS(cublasLtMatrixTransform(lt_, &transform, &alpha, a.data(), &in_a, &beta, b.data(), &in_b, c.data(), &in_c,
-                               nullptr));
+  BLAS(cublasLtMatrixTransform(lt_, &transform, &alpha, a.data(), &in_a, &beta, b.data(), &in_b, c.data(),
+                               &in_c, nullptr));
   c.check([&](auto column, auto row, auto) { return 2.0 * a.at(row, column) - b.at(column, row); }, 1e-6);
 }
 

@@ -125,7 +125,8 @@ TEST_F(Native, TakesParametersInABuffer) {
     CUdeviceptr address;
   } buffer{77, 0, p};
   std::size_t bytes = sizeof buffer;
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
   OK(cuLaunchKernel(native_poke_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra));
   EXPECT_EQ(77U, read(p, 1)[0]);
 }
@@ -172,7 +173,8 @@ TEST_F(Native, FaultsAsAnyKernel) {
   add_native(p, p + (1 << 20), 1, 16, nullptr);
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(std::string::npos, text.find("library_add (kernel native_add): read of 64 bytes of from at 0x")) << text;
+  EXPECT_NE(std::string::npos, text.find("library_add (kernel native_add): read of 64 bytes of from at 0x"))
+      << text;
   EXPECT_EQ(CUDA_ERROR_ILLEGAL_ADDRESS, add_native(p, p, 1, 16, nullptr));  // sticky
 }
 
@@ -219,7 +221,9 @@ TEST_F(Native, OnlyFromThisProcess) {
   EXPECT_EQ(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, path.c_str()));
   std::filesystem::remove(path);
   // What is shorter than the magic is not read beyond its end.
-  EXPECT_EQ(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module, "\x7f" "ELF"));
+  EXPECT_EQ(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&module,
+                                                           "\x7f"
+                                                           "ELF"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Matrix instructions and asynchronous copies to operations: shapes and element types from the words, registers of the
-// fragments from the operands.
+// Matrix instructions and asynchronous copies to operations: shapes and element types from the words,
+// registers of the fragments from the operands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ MatrixShape shape_of(const std::vector<std::string_view>& words) {
       if (c == 'm') number = &shape.m;
       if (c == 'n') number = &shape.n;
       if (c == 'k') number = &shape.k;
-      if (c >= '0' && c <= '9' && number != nullptr) *number = *number * 10 + static_cast<std::uint32_t>(c - '0');
+      if (c >= '0' && c <= '9' && number != nullptr)
+        *number = *number * 10 + static_cast<std::uint32_t>(c - '0');
     }
     return shape;
   }
@@ -112,7 +113,9 @@ void FunctionDecoder::matrix_product(const ptx::Instruction& in, Op op) {
 void FunctionDecoder::move_fragment(const ptx::Instruction& in, Op op) {
   const auto words = words_of(in);
   const bool is_load = has_word(words, "load");
-  const Fragment f = has_word(words, "a") ? Fragment::kA : has_word(words, "b") ? Fragment::kB : Fragment::kSum;
+  const Fragment f = has_word(words, "a")   ? Fragment::kA
+                     : has_word(words, "b") ? Fragment::kB
+                                            : Fragment::kSum;
   const MatrixShape shape = shape_of(words);
   const Element element = element_of(in.type());
   MatrixInMemory matrix;
@@ -162,12 +165,14 @@ void FunctionDecoder::small_matrices(const ptx::Instruction& in, Op op) {
   const std::uint32_t count = has_word(words, "x4") ? 4 : has_word(words, "x2") ? 2 : 1;
   if (in.operands.size() != 2) refuse("wrong number of operands");
   address(in, in.operands[is_load ? 1 : 0], op);
-  if (op.memory != Memory::kShared && op.memory != Memory::kGeneric) refuse("an address in shared memory expected");
+  if (op.memory != Memory::kShared && op.memory != Memory::kGeneric)
+    refuse("an address in shared memory expected");
   std::vector<std::uint32_t> list;
   add_fragment(in.operands[is_load ? 0 : 1], count, Type::kB32, !is_load, list);
   flatten_address(op);
   op.width = static_cast<std::uint8_t>(count);
-  op.run = is_load ? handlers_.load_small(in.has(Modifier::kTrans)) : handlers_.store_small(in.has(Modifier::kTrans));
+  op.run = is_load ? handlers_.load_small(in.has(Modifier::kTrans))
+                   : handlers_.store_small(in.has(Modifier::kTrans));
   emit_together(op, std::move(list));
 }
 

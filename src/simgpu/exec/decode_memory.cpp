@@ -108,7 +108,8 @@ void FunctionDecoder::load_or_store_wide(const ptx::Instruction& in, const Opera
   op.list = add_list({slots[0], slots[1]});
   op.width = 2;
   op.register_bits = 64;
-  op.run = in.opcode == ptx::Opcode::kSt ? handlers_.store(Type::kB64, true) : handlers_.load(Type::kB64, true);
+  op.run =
+      in.opcode == ptx::Opcode::kSt ? handlers_.store(Type::kB64, true) : handlers_.load(Type::kB64, true);
   emit(op);
 }
 
@@ -147,7 +148,9 @@ void FunctionDecoder::atomic(const ptx::Instruction& in, Op op) {
     refuse("the vector has another number of elements");
   }
   const bool wide = in.type() == Type::kB128;
-  const auto read = [&](const Operand& operand) { return wide ? wide_slots(operand)[0] : source(operand, in.type()); };
+  const auto read = [&](const Operand& operand) {
+    return wide ? wide_slots(operand)[0] : source(operand, in.type());
+  };
   std::vector<Op> moves;
   for (std::uint32_t i = 0; i < in.vector_width; ++i) {
     Op element = op;

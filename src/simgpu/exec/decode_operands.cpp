@@ -127,7 +127,8 @@ std::uint32_t FunctionDecoder::destination(const Operand& operand, Type type, Fi
 
 std::uint32_t FunctionDecoder::predicate_source(const Operand& operand, bool* negated) {
   if (operand.kind != ptx::OperandKind::kRegister || function_.registers[operand.index].type != Type::kPred) {
-    // A constant predicate: an integer that is zero or not. The only predefined one tells of clusters: there are none.
+    // A constant predicate: an integer that is zero or not. The only predefined one tells of clusters: there
+    // are none.
     if (operand.kind == ptx::OperandKind::kSpecial &&
         ptx::bits_of(static_cast<ptx::SpecialRegister>(operand.index)) == 1) {
       return constant_slot(0, false);
@@ -180,7 +181,8 @@ std::uint32_t FunctionDecoder::source(const Operand& operand, Type type, Fit fit
     }
     case ptx::OperandKind::kSpecial: {
       const auto special = static_cast<ptx::SpecialRegister>(operand.index);
-      if ((ptx::bits_of(special) == 64) != is_64(type) || ptx::bits_of(special) == 1) refuse("the special register has another width");
+      if ((ptx::bits_of(special) == 64) != is_64(type) || ptx::bits_of(special) == 1)
+        refuse("the special register has another width");
       return special_slot(special);
     }
     case ptx::OperandKind::kVariable:

@@ -1,4 +1,5 @@
-// The forms of instructions that are executed; the table is forms.def. Words only: operands are the decoder's.
+// The forms of instructions that are executed; the table is forms.def. Words only: operands are the
+// decoder's.
 #pragma once
 
 #include <string>

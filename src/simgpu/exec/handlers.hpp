@@ -40,8 +40,8 @@ const HandlerTable& table();
 }
 const HandlerTable& handlers();  // the best that this host can run
 
-// The forms of arithmetic that are rare: one loop for many of them, driven by Op::imm (options_of) and, where types
-// matter at run time, by Op::target (general_types). Compiled once. Null: not supported.
+// The forms of arithmetic that are rare: one loop for many of them, driven by Op::imm (options_of) and, where
+// types matter at run time, by Op::target (general_types). Compiled once. Null: not supported.
 Handler find_general(const ptx::Instruction& instruction);
 std::uint32_t general_types(const ptx::Instruction& instruction);
 

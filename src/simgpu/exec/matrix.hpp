@@ -1,6 +1,6 @@
 // How fragments of matrices lie in the registers of a warp, and the shapes of matrix instructions packed into
-// Op::target. mma has the layout that PTX documents; wmma leaves it open: here element i of a matrix, counted row by
-// row, is number i / 32 of lane i % 32, whatever the layout in memory.
+// Op::target. mma has the layout that PTX documents; wmma leaves it open: here element i of a matrix, counted
+// row by row, is number i / 32 of lane i % 32, whatever the layout in memory.
 #pragma once
 
 #include <cstdint>
@@ -74,8 +74,9 @@ struct Place {
   std::uint32_t row, column;
 };
 
-// Where element i of a lane's fragment is in the matrix. Registers hold neighbours in k (factors) or n (sums); a warp's
-// groups of four lanes share a row of A, a column of B, or a row of the sum; rows 8 and up have registers of their own.
+// Where element i of a lane's fragment is in the matrix. Registers hold neighbours in k (factors) or n
+// (sums); a warp's groups of four lanes share a row of A, a column of B, or a row of the sum; rows 8 and up
+// have registers of their own.
 inline Place place_in_mma(const MatrixShape& shape, Fragment f, std::uint32_t per_reg, std::uint32_t lane,
                           std::uint32_t i) {
   const std::uint32_t group = lane / 4, in_group = lane % 4;

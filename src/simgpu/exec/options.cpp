@@ -20,15 +20,15 @@ Comparison comparison_of(const ptx::Instruction& in) {
     Comparison comparison;
   };
   static constexpr Entry kEntries[] = {
-      {Modifier::kEq, Comparison::kEq},     {Modifier::kNe, Comparison::kNe},
-      {Modifier::kLt, Comparison::kLt},     {Modifier::kLo, Comparison::kLt},
-      {Modifier::kLe, Comparison::kLe},     {Modifier::kLs, Comparison::kLe},
-      {Modifier::kGt, Comparison::kGt},     {Modifier::kHi, Comparison::kGt},
-      {Modifier::kGe, Comparison::kGe},     {Modifier::kHs, Comparison::kGe},
-      {Modifier::kEqu, Comparison::kEqu},   {Modifier::kNeu, Comparison::kNeu},
-      {Modifier::kLtu, Comparison::kLtu},   {Modifier::kLeu, Comparison::kLeu},
-      {Modifier::kGtu, Comparison::kGtu},   {Modifier::kGeu, Comparison::kGeu},
-      {Modifier::kNum, Comparison::kNum},   {Modifier::kIsNan, Comparison::kNan},
+      {Modifier::kEq, Comparison::kEq},   {Modifier::kNe, Comparison::kNe},
+      {Modifier::kLt, Comparison::kLt},   {Modifier::kLo, Comparison::kLt},
+      {Modifier::kLe, Comparison::kLe},   {Modifier::kLs, Comparison::kLe},
+      {Modifier::kGt, Comparison::kGt},   {Modifier::kHi, Comparison::kGt},
+      {Modifier::kGe, Comparison::kGe},   {Modifier::kHs, Comparison::kGe},
+      {Modifier::kEqu, Comparison::kEqu}, {Modifier::kNeu, Comparison::kNeu},
+      {Modifier::kLtu, Comparison::kLtu}, {Modifier::kLeu, Comparison::kLeu},
+      {Modifier::kGtu, Comparison::kGtu}, {Modifier::kGeu, Comparison::kGeu},
+      {Modifier::kNum, Comparison::kNum}, {Modifier::kIsNan, Comparison::kNan},
   };
   for (const Entry& entry : kEntries) {
     if (in.has(entry.word)) return entry.comparison;

@@ -14,7 +14,7 @@ enum class Rounding : std::uint8_t { kNearest, kZero, kDown, kUp, kNearestAway }
 struct Options {
   std::int64_t bits = 0;
 
-  static constexpr std::int64_t kRounding = 7;  // a Rounding
+  static constexpr std::int64_t kRounding = 7;       // a Rounding
   static constexpr std::int64_t kIntegral = 1 << 3;  // .rni and so on: to an integer first
   static constexpr std::int64_t kFtz = 1 << 4;
   static constexpr std::int64_t kSat = 1 << 5;
@@ -27,15 +27,28 @@ struct Options {
   static constexpr std::int64_t kAbs = 1 << 13;
   static constexpr std::int64_t kSigned = 1 << 14;  // the first type is a signed one
   static constexpr std::int64_t kWrap = 1 << 15;
-  static constexpr int kComparisonShift = 16;          // a Comparison
-  static constexpr int kRegisterShift = 24;            // log2 of the bytes of a cvt's destination register
+  static constexpr int kComparisonShift = 16;  // a Comparison
+  static constexpr int kRegisterShift = 24;    // log2 of the bytes of a cvt's destination register
 
   bool has(std::int64_t bit) const noexcept { return (bits & bit) != 0; }
   Rounding rounding() const noexcept { return static_cast<Rounding>(bits & kRounding); }
 };
 
 enum class Comparison : std::uint8_t {
-  kEq, kNe, kLt, kLe, kGt, kGe, kEqu, kNeu, kLtu, kLeu, kGtu, kGeu, kNum, kNan
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kEqu,
+  kNeu,
+  kLtu,
+  kLeu,
+  kGtu,
+  kGeu,
+  kNum,
+  kNan
 };
 
 // Everything that the words say; 0 where they say nothing.

@@ -1,5 +1,6 @@
-// exp2, log2, tanh, sine and cosine in double, far closer than a float's ulp: rounded to a float they are within what
-// PTX allows. Plain additions, products and quotients alone, so that every host and library gives the same bits.
+// exp2, log2, tanh, sine and cosine in double, far closer than a float's ulp: rounded to a float they are
+// within what PTX allows. Plain additions, products and quotients alone, so that every host and library gives
+// the same bits.
 
 // 2^x: x is split into n + f with f in [-1/2, 1/2], and 2^f is a polynomial whose error is far below a
 // float's ulp.
@@ -68,7 +69,8 @@ inline double tanh_of(double x) {
   p = p * f + 1.0 / 6;
   p = p * f + 0.5;
   p = p * f + 1.0;
-  const double scale = std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(n) + 1023) << 52);
+  const double scale =
+      std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(n) + 1023) << 52);
   const double t = scale * (p * f) + (scale - 1.0);
   return t / (t + 2.0);
 }

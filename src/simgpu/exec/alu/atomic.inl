@@ -82,7 +82,8 @@ Handler half_pair_atomic(const ptx::Instruction& in) {
   using ptx::Modifier;
   if (in.has(Modifier::kAdd)) return atomic<T, AtomHalf<T, Packed<typename H::Add>>>;
   if (in.has(Modifier::kMin)) return atomic<T, AtomHalf<T, Packed<typename H::template Extreme<false>>>>;
-  return in.has(Modifier::kMax) ? atomic<T, AtomHalf<T, Packed<typename H::template Extreme<true>>>> : nullptr;
+  return in.has(Modifier::kMax) ? atomic<T, AtomHalf<T, Packed<typename H::template Extreme<true>>>>
+                                : nullptr;
 }
 
 inline Handler find_atomic(const ptx::Instruction& in) {

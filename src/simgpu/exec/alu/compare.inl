@@ -1,5 +1,5 @@
-// setp, selp, slct, testp: comparisons of every type, ordered and unordered. Those that give numbers (set) or compare
-// pairs are in general_compare.cpp.
+// setp, selp, slct, testp: comparisons of every type, ordered and unordered. Those that give numbers (set) or
+// compare pairs are in general_compare.cpp.
 
 template <class T>
 inline auto comparable(SlotOf<T> bits) {

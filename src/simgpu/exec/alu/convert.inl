@@ -1,5 +1,5 @@
-// The conversions that programs are full of; the others are in general_convert.cpp. Between integers, between integers
-// and f32 or f64, between floating types.
+// The conversions that programs are full of; the others are in general_convert.cpp. Between integers, between
+// integers and f32 or f64, between floating types.
 
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, AsHalf> || std::is_same_v<T, AsBrain>;
@@ -160,7 +160,8 @@ Handler f32_to_f32(const Options& options) {
 
 inline Handler from_f32(const ptx::Instruction& in, const Options& options) {
   using U = std::uint32_t;
-  const bool plain = (options.bits & (Options::kFtz | Options::kSat | Options::kRelu | Options::kSatfinite)) == 0;
+  const bool plain =
+      (options.bits & (Options::kFtz | Options::kSat | Options::kRelu | Options::kSatfinite)) == 0;
   const bool nearest = plain && options.rounding() == Rounding::kNearest;
   const bool ftz = options.has(Options::kFtz), sat = options.has(Options::kSat);
   switch (in.types[0]) {
@@ -196,8 +197,7 @@ inline Handler find_convert(const ptx::Instruction& in) {
       return to_f32 && !options.has(Options::kFtz | Options::kSat)
                  ? map1<std::uint32_t, std::uint32_t, HalfToF32<AsHalf>>
                  : nullptr;
-    case ptx::Type::kBf16:
-      return to_f32 ? map1<std::uint32_t, std::uint32_t, HalfToF32<AsBrain>> : nullptr;
+    case ptx::Type::kBf16: return to_f32 ? map1<std::uint32_t, std::uint32_t, HalfToF32<AsBrain>> : nullptr;
     default: return options.has(Options::kSat) ? nullptr : to_number(in);
   }
 }

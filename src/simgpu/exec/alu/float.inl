@@ -100,7 +100,9 @@ struct F32 {
     static U apply(U a) {
       const float x = in(a);
       const double r = log2_of(x > 0 && x - x == 0 ? static_cast<double>(x) : 1.0);
-      const float special = x == 0 ? -std::numeric_limits<float>::infinity() : x < 0 ? std::numeric_limits<float>::quiet_NaN() : x;
+      const float special = x == 0  ? -std::numeric_limits<float>::infinity()
+                            : x < 0 ? std::numeric_limits<float>::quiet_NaN()
+                                    : x;
       return out(x > 0 && x - x == 0 ? static_cast<float>(r) : special);
     }
   };
@@ -261,8 +263,9 @@ inline Handler f32_handler(const ptx::Instruction& in) {
   if (in.type_count != 1) return nullptr;
   const bool ftz = in.has(ptx::Modifier::kFtz);
   const bool sat = in.has(ptx::Modifier::kSat);
-  if (const Handler sum = ftz ? (sat ? f32_sum_handler<true, true>(in) : f32_sum_handler<true, false>(in))
-                              : (sat ? f32_sum_handler<false, true>(in) : f32_sum_handler<false, false>(in))) {
+  if (const Handler sum =
+          ftz ? (sat ? f32_sum_handler<true, true>(in) : f32_sum_handler<true, false>(in))
+              : (sat ? f32_sum_handler<false, true>(in) : f32_sum_handler<false, false>(in))) {
     return sum;
   }
   return ftz ? f32_handler_for<true>(in) : f32_handler_for<false>(in);

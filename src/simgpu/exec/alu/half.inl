@@ -1,6 +1,7 @@
-// f16 and bf16: exact widening to float, rounding to nearest even, and the arithmetic without further words; the other
-// forms are in general_half.cpp. Sums and products of two halves rounded to float first round as if once: a float has
-// more than twice a half's bits. A fused sum is rounded to odd in between. No branches, so that loops are vectorised.
+// f16 and bf16: exact widening to float, rounding to nearest even, and the arithmetic without further words;
+// the other forms are in general_half.cpp. Sums and products of two halves rounded to float first round as if
+// once: a float has more than twice a half's bits. A fused sum is rounded to odd in between. No branches, so
+// that loops are vectorised.
 
 constexpr std::uint32_t kHalfNan = 0x7fff;  // of both formats
 
@@ -118,7 +119,8 @@ Handler half_handler(const ptx::Instruction& in) {
   using H = HalfOps<Format>;
   using U = std::uint32_t;
   using ptx::Modifier;
-  for (const Modifier word : {Modifier::kFtz, Modifier::kSat, Modifier::kRelu, Modifier::kNan, Modifier::kXorsign}) {
+  for (const Modifier word :
+       {Modifier::kFtz, Modifier::kSat, Modifier::kRelu, Modifier::kNan, Modifier::kXorsign}) {
     if (in.has(word)) return nullptr;
   }
   switch (in.opcode) {

@@ -1,6 +1,6 @@
-// Products of matrices held by a warp, and transposition. Sums are formed in f32 (or s32, f64) in the order of k, starting
-// from the addend; products of f16, bf16 and tf32 are exact in f32 unless they underflow; an f16 result is rounded once,
-// at the end. Op::list: the member mask, then the registers of d, a, b, c.
+// Products of matrices held by a warp, and transposition. Sums are formed in f32 (or s32, f64) in the order
+// of k, starting from the addend; products of f16, bf16 and tf32 are exact in f32 unless they underflow; an
+// f16 result is rounded once, at the end. Op::list: the member mask, then the registers of d, a, b, c.
 
 constexpr std::uint32_t kMostRows = 32, kMostColumns = 32, kMostDepth = 32;
 
@@ -57,15 +57,18 @@ inline void product_of_floats(Warp& w, const Op& op, LaneMask) {
   const MatrixProduct p = MatrixProduct::unpacked(op.target);
   const ProductRegisters regs(w, op, p);
   Matrices<float> x;
-  for_fragment(p, Fragment::kA, p.a, [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
-    x.a[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.a[reg])[lane], shift, p.a);
-  });
-  for_fragment(p, Fragment::kB, p.b, [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
-    x.b[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.b[reg])[lane], shift, p.b);
-  });
-  for_fragment(p, Fragment::kSum, p.c, [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
-    x.sum[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.c[reg])[lane], shift, p.c);
-  });
+  for_fragment(p, Fragment::kA, p.a,
+               [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
+                 x.a[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.a[reg])[lane], shift, p.a);
+               });
+  for_fragment(p, Fragment::kB, p.b,
+               [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
+                 x.b[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.b[reg])[lane], shift, p.b);
+               });
+  for_fragment(p, Fragment::kSum, p.c,
+               [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
+                 x.sum[at.row][at.column] = float_element(w.at<std::uint32_t>(regs.c[reg])[lane], shift, p.c);
+               });
   for (std::uint32_t i = 0; i < p.shape.m; ++i) {
     float* sum = x.sum[i];
     for (std::uint32_t k = 0; k < p.shape.k; ++k) {
@@ -74,15 +77,16 @@ inline void product_of_floats(Warp& w, const Op& op, LaneMask) {
       for (std::uint32_t j = 0; j < p.shape.n; ++j) sum[j] += factor * row[j];
     }
   }
-  for_fragment(p, Fragment::kSum, p.d, [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
-    std::uint32_t& d = w.at<std::uint32_t>(regs.d[reg])[lane];
-    const float value = x.sum[at.row][at.column];
-    if (p.d == Element::kF16) {
-      d = (d & ~(0xffffu << shift)) | AsHalf::narrow(value) << shift;
-    } else {
-      d = out32<false, false>(value);
-    }
-  });
+  for_fragment(p, Fragment::kSum, p.d,
+               [&](std::uint32_t lane, std::uint32_t reg, std::uint32_t shift, Place at) {
+                 std::uint32_t& d = w.at<std::uint32_t>(regs.d[reg])[lane];
+                 const float value = x.sum[at.row][at.column];
+                 if (p.d == Element::kF16) {
+                   d = (d & ~(0xffffu << shift)) | AsHalf::narrow(value) << shift;
+                 } else {
+                   d = out32<false, false>(value);
+                 }
+               });
 }
 
 inline void product_of_integers(Warp& w, const Op& op, LaneMask) {
@@ -127,7 +131,8 @@ inline void product_of_doubles(Warp& w, const Op& op, LaneMask) {
   gather(Fragment::kSum, regs.c, x.sum);
   for (std::uint32_t i = 0; i < p.shape.m; ++i) {
     for (std::uint32_t k = 0; k < p.shape.k; ++k) {
-      for (std::uint32_t j = 0; j < p.shape.n; ++j) x.sum[i][j] = F64::Fma::apply(x.a[i][k], x.b[k][j], x.sum[i][j]);
+      for (std::uint32_t j = 0; j < p.shape.n; ++j)
+        x.sum[i][j] = F64::Fma::apply(x.a[i][k], x.b[k][j], x.sum[i][j]);
     }
   }
   for_fragment(p, Fragment::kSum, Element::kF64,

@@ -1,9 +1,9 @@
-// Between memory and the fragments of a warp: ldmatrix, stmatrix, wmma.load, wmma.store; and cp.async with a size. Where
-// addresses lead is resolved in memory.inl.
+// Between memory and the fragments of a warp: ldmatrix, stmatrix, wmma.load, wmma.store; and cp.async with a
+// size. Where addresses lead is resolved in memory.inl.
 
 template <class F>
-inline void for_resolved(Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes, LaneMask mask,
-                         Access access, F f) {
+inline void for_resolved(Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
+                         LaneMask mask, Access access, F f) {
   if (mask == 0) return;
   Resolved r;
   resolve(w, op, address, bytes, mask, access, r);
@@ -23,8 +23,8 @@ inline void spread_first(std::uint64_t* address, LaneMask mask) {
   for (std::uint32_t i = 0; i < kLanes; ++i) address[i] = ((mask >> i) & 1u) != 0 ? address[i] : any;
 }
 
-constexpr std::uint32_t kSmallRows = 8;           // of a matrix of ldmatrix
-constexpr std::uint32_t kSmallRowBytes = 16;      // eight elements of 16 bits
+constexpr std::uint32_t kSmallRows = 8;       // of a matrix of ldmatrix
+constexpr std::uint32_t kSmallRowBytes = 16;  // eight elements of 16 bits
 using SmallRows = std::uint16_t[kLanes][kSmallRows];
 
 // The lanes whose addresses count: eight for each matrix. Op::list: the member mask, then the registers.
@@ -33,7 +33,8 @@ inline LaneMask row_lanes(const Op& op) {
 }
 
 template <bool kTransposed>
-inline std::uint16_t& small_element(SmallRows& rows, std::uint32_t matrix, std::uint32_t row, std::uint32_t column) {
+inline std::uint16_t& small_element(SmallRows& rows, std::uint32_t matrix, std::uint32_t row,
+                                    std::uint32_t column) {
   return kTransposed ? rows[matrix * kSmallRows + column][row] : rows[matrix * kSmallRows + row][column];
 }
 
@@ -68,7 +69,8 @@ void store_small(Warp& w, const Op& op, LaneMask mask) {
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       const std::uint32_t row = lane / 4, column = lane % 4 * 2;
       small_element<kTransposed>(rows, matrix, row, column) = static_cast<std::uint16_t>(from[lane]);
-      small_element<kTransposed>(rows, matrix, row, column + 1) = static_cast<std::uint16_t>(from[lane] >> 16);
+      small_element<kTransposed>(rows, matrix, row, column + 1) =
+          static_cast<std::uint16_t>(from[lane] >> 16);
     }
   }
   alignas(64) std::uint64_t address[kLanes];
@@ -108,7 +110,8 @@ void load_fragment(Warp& w, const Op& op, LaneMask mask) {
     spread_first(address, mask);
     const std::uint32_t shift = i % kPerRegister * static_cast<std::uint32_t>(sizeof(T)) * 8;
     for_resolved(w, op, address, sizeof(T), mask, Access::kRead, [&](std::uint32_t lane, const std::byte* p) {
-      values[i / kPerRegister][lane] |= static_cast<Slot>(static_cast<Slot>(peek<T>(p)) << (shift % (sizeof(Slot) * 8)));
+      values[i / kPerRegister][lane] |=
+          static_cast<Slot>(static_cast<Slot>(peek<T>(p)) << (shift % (sizeof(Slot) * 8)));
     });
   }
   for (std::uint32_t reg = 0; reg < matrix.registers; ++reg) {
@@ -146,8 +149,8 @@ inline Handler find_fragment_mover(bool is_load, std::uint32_t element_bytes) {
   }
 }
 
-// The first half of cp.async with a size: up to Op::target bytes into Op::list's registers of 32 bits, zeros where the
-// size in Op::b (or the predicate Op::c that ignores the source) ends.
+// The first half of cp.async with a size: up to Op::target bytes into Op::list's registers of 32 bits, zeros
+// where the size in Op::b (or the predicate Op::c that ignores the source) ends.
 inline void load_part(Warp& w, const Op& op, LaneMask mask) {
   alignas(64) std::uint64_t address[kLanes], at[kLanes];
   addresses(w, op, mask, address);
@@ -178,6 +181,7 @@ inline void load_part(Warp& w, const Op& op, LaneMask mask) {
   const std::uint32_t* list = w.frame->code->lists.data() + op.list;
   for (std::uint32_t reg = 0; reg * 4 < whole; ++reg) {
     std::uint32_t* d = w.at<std::uint32_t>(list[reg]);
-    for_lanes(mask, [&](std::uint32_t lane) { std::memcpy(&d[lane], bytes[lane] + std::size_t{reg} * 4, 4); });
+    for_lanes(mask,
+              [&](std::uint32_t lane) { std::memcpy(&d[lane], bytes[lane] + std::size_t{reg} * 4, 4); });
   }
 }

@@ -253,7 +253,8 @@ Handler find_mover(ptx::Type type, bool wide) {
 template <class T>
 inline T lane_value(const Warp& w, std::uint32_t slot, std::uint32_t lane) {
   if constexpr (sizeof(T) == 16) {
-    return (static_cast<T>(w.at<std::uint64_t>(slot + kLanes * 8)[lane]) << 64) | w.at<std::uint64_t>(slot)[lane];
+    return (static_cast<T>(w.at<std::uint64_t>(slot + kLanes * 8)[lane]) << 64) |
+           w.at<std::uint64_t>(slot)[lane];
   } else {
     return static_cast<T>(w.at<SlotOf<T>>(slot)[lane]);
   }

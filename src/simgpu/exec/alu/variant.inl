@@ -60,7 +60,8 @@ Handler find_dp4a(const ptx::Instruction& in) {
 Handler find_by_type(const ptx::Instruction& in) {
   const bool is_integer = ptx::kind_of(in.type()) != ptx::TypeKind::kFloat;
   using ptx::Modifier;
-  if (is_integer && has_any(in, {Modifier::kSat, Modifier::kCc, Modifier::kRelu, Modifier::kShiftamt})) return nullptr;
+  if (is_integer && has_any(in, {Modifier::kSat, Modifier::kCc, Modifier::kRelu, Modifier::kShiftamt}))
+    return nullptr;
   switch (in.type()) {
     case ptx::Type::kPred: return predicate_handler(in);
     case ptx::Type::kB16:
@@ -93,10 +94,11 @@ Handler find_alu(const ptx::Instruction& in) {
     case ptx::Opcode::kSlct: return find_select(in);
     case ptx::Opcode::kTestp:
       return in.type() == ptx::Type::kF64 ? testp<std::uint64_t, double> : testp<Word, float>;
-    case ptx::Opcode::kPrmt: return has_any(in, {Modifier::kF4e, Modifier::kB4e, Modifier::kRc8, Modifier::kEcl,
-                                                 Modifier::kEcr, Modifier::kRc16})
-                                        ? nullptr
-                                        : map3<Word, Word, Prmt>;
+    case ptx::Opcode::kPrmt:
+      return has_any(in, {Modifier::kF4e, Modifier::kB4e, Modifier::kRc8, Modifier::kEcl, Modifier::kEcr,
+                          Modifier::kRc16})
+                 ? nullptr
+                 : map3<Word, Word, Prmt>;
     case ptx::Opcode::kLop3: return has_any(in, {Modifier::kAnd, Modifier::kOr}) ? nullptr : lop3;
     case ptx::Opcode::kDp4a: return find_dp4a(in);
     case ptx::Opcode::kShf:
@@ -129,8 +131,12 @@ const HandlerTable& table() {
       .nothing = nothing,
       .matrix_product = find_product,
       .move_fragment = find_fragment_mover,
-      .load_small = [](bool transposed) -> Handler { return transposed ? load_small<true> : load_small<false>; },
-      .store_small = [](bool transposed) -> Handler { return transposed ? store_small<true> : store_small<false>; },
+      .load_small = [](bool transposed) -> Handler {
+        return transposed ? load_small<true> : load_small<false>;
+      },
+      .store_small = [](bool transposed) -> Handler {
+        return transposed ? store_small<true> : store_small<false>;
+      },
       .transpose = transpose,
       .load_part = load_part,
   };

@@ -127,11 +127,15 @@ inline void elect(Warp& w, const Op& op, LaneMask mask) {
 // redux of f32: Op::target has the options.
 template <bool kMax>
 struct Extreme32 {
-  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) { return F32<false, false>::Extreme<kMax, false>::apply(a, b); }
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
+    return F32<false, false>::Extreme<kMax, false>::apply(a, b);
+  }
 };
 template <bool kMax>
 struct ExtremeNan32 {
-  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) { return F32<false, false>::Extreme<kMax, true>::apply(a, b); }
+  static std::uint32_t apply(std::uint32_t a, std::uint32_t b) {
+    return F32<false, false>::Extreme<kMax, true>::apply(a, b);
+  }
 };
 
 inline void active_mask(Warp& w, const Op& op, LaneMask mask) {
@@ -225,7 +229,8 @@ inline Handler find_redux(const ptx::Instruction& in) {
   using ptx::Modifier;
   const bool is_signed = in.type() == ptx::Type::kS32;
   if (in.type() == ptx::Type::kF32) {
-    if (in.has(Modifier::kNan)) return in.has(Modifier::kMin) ? reduce<ExtremeNan32<false>> : reduce<ExtremeNan32<true>>;
+    if (in.has(Modifier::kNan))
+      return in.has(Modifier::kMin) ? reduce<ExtremeNan32<false>> : reduce<ExtremeNan32<true>>;
     return in.has(Modifier::kMin) ? reduce<Extreme32<false>> : reduce<Extreme32<true>>;
   }
   if (in.has(Modifier::kAdd)) return reduce<Int<std::uint32_t>::Add>;

@@ -108,7 +108,8 @@ void FunctionDecoder::instruction(const ptx::Instruction& in) {
     case Opcode::kLdmatrix:
     case Opcode::kStmatrix: return small_matrices(in, op);
     case Opcode::kMovmatrix: return transpose(in, op);
-    case Opcode::kCp: return async_copy(in, op);
+    case Opcode::kCp: return in.has(Modifier::kArrive) ? arrive_after_copies(in, op) : async_copy(in, op);
+    case Opcode::kMbarrier: return mbarrier(in, op);
     case Opcode::kCall: return call(in, op);
     case Opcode::kBra:
       if (in.operands.size() != 1 || in.operands[0].kind != ptx::OperandKind::kLabel)

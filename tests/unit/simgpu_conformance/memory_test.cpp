@@ -304,5 +304,54 @@ TEST(async_copy, reads_no_more_than_its_size) {
   device.launch("k", shape_of(1, 32), address + 4096 - 256, address);
 }
 
+// The states that an mbarrier goes through, seen by one thread.
+TEST(mbarrier, phases_end_when_all_have_arrived_and_all_bytes_have_come) {
+  TestDevice device(
+      kernel("mov.u32 %r1, sm; mbarrier.init.shared.b64 [%r1], 3; mbarrier.arrive.shared.b64 %x3, [%r1];\n"
+             "mbarrier.test_wait.shared.b64 %p1, [%r1], %x3; selp.u32 %r10, 1, 0, %p1;\n"
+             "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 1; selp.u32 %r11, 1, 0, %p1;\n"
+             "mbarrier.pending_count.b64 %r12, %x3; mov.u32 %r2, 2; "
+             "mbarrier.arrive.release.cta.shared::cta.b64 %x4, [%r1], %r2;\n"
+             "mbarrier.pending_count.b64 %r13, %x4; mbarrier.try_wait.shared.b64 %p1, [%r1], %x3; selp.u32 "
+             "%r14, 1, 0, %p1;\n"
+             "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0, 100; selp.u32 %r15, 1, 0, %p1;\n"
+             // The second phase waits for 64 bytes, and one arrival fewer is expected after it.
+             "mbarrier.arrive.expect_tx.shared.b64 %x5, [%r1], 64; mbarrier.arrive_drop.shared.b64 _, [%r1]; "
+             "mbarrier.arrive.shared.b64 _, "
+             "[%r1];\n"
+             "mbarrier.test_wait.shared.b64 %p1, [%r1], %x5; selp.u32 %r16, 1, 0, %p1;\n"
+             "mbarrier.complete_tx.relaxed.cta.shared.b64 [%r1], 64; mbarrier.test_wait.shared.b64 %p1, "
+             "[%r1], %x5; selp.u32 %r17, 1, 0, "
+             "%p1;\n"
+             "cp.async.mbarrier.arrive.noinc.shared.b64 [%r1]; cp.async.mbarrier.arrive.shared.b64 [%r1]; "
+             "mbarrier.arrive.shared.b64 %x6, "
+             "[%r1];\n"
+             "mbarrier.test_wait.shared.b64 %p1, [%r1], %x6; selp.u32 %r18, 1, 0, %p1; "
+             "mbarrier.inval.shared.b64 [%r1];\n"
+             "st.global.v4.u32 [%x2], {%r10, %r11, %r12, %r13}; st.global.v4.u32 [%x2+16], {%r14, %r15, "
+             "%r16, %r17}; st.global.u32 [%x2+32], "
+             "%r18;",
+             ".shared .align 8 .b8 sm[16];\n"));
+  const auto to = device.upload(std::vector<std::uint32_t>(9, 99));
+  device.launch("k", shape_of(1, 1), to, to);
+  EXPECT_EQ(device.download<std::uint32_t>(to, 9), (std::vector<std::uint32_t>{0, 1, 3, 2, 1, 1, 0, 1, 1}));
+}
+
+TEST(mbarrier, warps_wait_for_each_other) {
+  TestDevice device(kernel(
+      "mov.u32 %r1, sm; setp.eq.u32 %p1, %r39, 0; @%p1 mbarrier.init.shared.b64 [%r1], 64; bar.sync 0;\n"
+      "setp.lt.u32 %p2, %r39, 32; @%p2 bra WAIT;\n"
+      "mad.lo.u32 %r2, %r39, 4, %r1; st.shared.u32 [%r2+16], %r39;\n"
+      "WAIT: mbarrier.arrive.shared.b64 %x3, [%r1];\n"
+      "AGAIN: mbarrier.try_wait.shared.b64 %p3, [%r1], %x3; @!%p3 bra AGAIN;\n"
+      "xor.b32 %r3, %r39, 32; mad.lo.u32 %r2, %r3, 4, %r1; ld.shared.u32 %r4, [%r2+16];\n"
+      "mul.wide.u32 %x4, %r39, 4; add.u64 %x4, %x4, %x2; st.global.u32 [%x4], %r4;",
+      ".shared .align 8 .b8 sm[512];\n"));
+  const auto to = device.upload(std::vector<std::uint32_t>(64, 0));
+  device.launch("k", shape_of(1, 64), to, to);
+  const auto got = device.download<std::uint32_t>(to, 64);
+  for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(got[i], i + 32);
+}
+
 }  // namespace
 }  // namespace refrain::conformance

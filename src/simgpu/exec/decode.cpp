@@ -302,6 +302,11 @@ void FunctionDecoder::barrier(const ptx::Instruction& in, Op op) {
 }
 
 std::unique_ptr<Program> decode_kernel(const ModuleImage& image, std::uint32_t entry) {
+  const ptx::Function& kernel = image.module->functions[entry];
+  if (kernel.cluster_size > 1) {
+    throw LoadError(fmt::format("line {}: kernel {} needs clusters of {} blocks: this device has none",
+                                kernel.line, kernel.name, kernel.cluster_size));
+  }
   const LayoutPlan layout = plan_layout(*image.module, entry);
   auto program = std::make_unique<Program>();
   program->static_shared_bytes = layout.static_shared_bytes;

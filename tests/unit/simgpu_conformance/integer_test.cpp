@@ -332,7 +332,7 @@ Operation make_chain(const std::string&, const Words& w) {
 
 Operation make_logic3(const std::string& text, const Words& w) {
   Operation operation;
-  const unsigned table = static_cast<unsigned>(std::hash<std::string>{}(text) % 256) | 2;
+  const unsigned table = static_cast<unsigned>(seed_of(text) % 256) | 2;
   const bool with_or = w.has("or"), with_predicate = with_or || w.has("and");
   operation.destination = "b32";
   operation.sources = {"b32", "b32", "b32"};

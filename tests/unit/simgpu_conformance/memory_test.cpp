@@ -142,7 +142,7 @@ void expect_atomic(const Atomic& atomic, const std::string& space, bool returns)
     body += fmt::format("ld.shared.b{0} %{1}13, [%x6]; st.global.b{0} [%x8], %{1}13;\n", width, prefix);
   TestDevice device(kernel(body, ".shared .align 8 .b8 sm[64];\n"));
   std::vector<std::uint64_t> operands(32 * 3);
-  std::uint64_t seed = std::hash<std::string>{}(atomic.words);
+  std::uint64_t seed = seed_of(atomic.words);
   const std::uint64_t keep = width == 64 ? ~0ull : (1ull << width) - 1;
   std::vector<std::uint64_t> cells(4);
   for (std::uint64_t& cell : cells) cell = sample(atomic.type, seed++) & keep;

@@ -62,7 +62,7 @@ struct Result {
 std::vector<Row> rows_of(const Operation& operation, std::size_t count) {
   std::vector<Row> rows(count);
   // The same seed gives the same operands in every run; each form has its own.
-  std::uint64_t seed = std::hash<std::string>{}(operation.text);
+  std::uint64_t seed = seed_of(operation.text);
   for (Row& row : rows) {
     for (std::size_t i = 0; i < operation.sources.size(); ++i)
       row.values[i] = sample(operation.sources[i], seed++);
@@ -216,6 +216,12 @@ std::uint64_t sample(const std::string& type, std::uint64_t seed) {
   // Only the lower bits count where a register is wider than its type.
   if (bits_of(type) == 8) return (mixed(r) & 0xff00) | sample_integer(8, r);
   return sample_integer(bits_of(type), r);
+}
+
+std::uint64_t seed_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
 }
 
 const Tally& tally() {

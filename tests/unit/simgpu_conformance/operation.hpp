@@ -53,6 +53,9 @@ bool is_signed(const std::string& type);
 // Edge values of the type, then seeded random ones of several shapes.
 std::uint64_t sample(const std::string& type, std::uint64_t seed);
 
+// The same on every host.
+std::uint64_t seed_of(const std::string& text);
+
 struct Tally {
   std::size_t cases = 0;         // forms, each with operands of its own
   std::size_t operands = 0;      // sets of operands

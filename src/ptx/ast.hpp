@@ -145,7 +145,7 @@ struct Instruction {
   std::uint32_t column = 0;
   std::uint32_t location = kNoLocation;  // index: Module::locations; the .loc that it follows
   Modifiers modifiers;
-  std::string_view text;          // opcode with all modifiers, inside Module::text
+  std::string_view text;  // opcode with all modifiers, inside Module::text
   // call: (returned), function or register, (arguments), then a prototype or call targets if named; empty
   // lists included
   std::vector<Operand> operands;
@@ -228,12 +228,13 @@ struct Function {
   bool is_entry = false;
   bool is_defined = false;  // has a body
   std::uint32_t line = 0;
-  std::uint32_t return_count = 0;   // variables[0 .. return_count)
-  std::uint32_t param_count = 0;    // the next param_count ones
-  std::uint64_t param_bytes = 0;    // parameter block of an entry
-  std::uint32_t max_threads = 0;    // .maxntid product, 0: not said
-  std::uint32_t cluster_size = 0;   // .reqnctapercluster product, 0: not said
-  std::uint32_t alias_of = kNoAlias;  // .alias: the function that this name stands for; operands name that one
+  std::uint32_t return_count = 0;  // variables[0 .. return_count)
+  std::uint32_t param_count = 0;   // the next param_count ones
+  std::uint64_t param_bytes = 0;   // parameter block of an entry
+  std::uint32_t max_threads = 0;   // .maxntid product, 0: not said
+  std::uint32_t cluster_size = 0;  // .reqnctapercluster product, 0: not said
+  std::uint32_t alias_of =
+      kNoAlias;  // .alias: the function that this name stands for; operands name that one
   bool does_not_return = false;
   Linkage linkage;
   Attributes attributes;

@@ -1,11 +1,55 @@
-// Names in front of lists (.callprototype, .branchtargets, .calltargets) and where instructions come from (.loc).
-// It must not look at instructions.
+// Names in front of lists (.callprototype, .branchtargets, .calltargets), other names of functions (.alias),
+// and where instructions come from (.file, .loc). It must not look at instructions.
 #include <fmt/format.h>
 
 #include "ptx/names.hpp"
 #include "ptx/parser.hpp"
 
 namespace refrain::ptx {
+
+// .file number "name" [, time stamp, size]
+void Parser::file_directive() {
+  const std::uint64_t number = expect_integer("the number of a file");
+  if (token_.kind != TokenKind::kString) fail(fmt::format("the name of a file expected, found {}", shown()));
+  module_.files.push_back({static_cast<std::uint32_t>(number), std::string(token_.text)});
+  advance();
+  while (accept(',')) expect_integer("a time stamp or size");
+}
+
+// .alias name, function;
+void Parser::alias_directive() {
+  const Token at = token_;
+  const auto name = functions_.find(std::string(expect_word("the name of an alias")));
+  expect(',', "after the name of an alias");
+  const auto target = functions_.find(std::string(expect_word("the name of a function")));
+  expect(';', "after an alias");
+  if (name == functions_.end() || target == functions_.end()) fail_at(at, "an alias needs two functions");
+  if (module_.functions[name->second].is_defined) fail_at(at, "an alias cannot have a body");
+  module_.functions[name->second].alias_of = target->second;
+  has_aliases_ = true;
+}
+
+// Operands that name an alias name its function from here on.
+void Parser::resolve_aliases() {
+  const auto resolve_one = [&](std::uint32_t& index) {
+    for (std::size_t step = 0; module_.functions[index].alias_of != Function::kNoAlias; ++step) {
+      if (step > module_.functions.size()) fail("aliases go in a circle");
+      index = module_.functions[index].alias_of;
+    }
+  };
+  const auto visit = [&](auto&& self, std::vector<Operand>& operands) -> void {
+    for (Operand& operand : operands) {
+      if (operand.kind == OperandKind::kFunction) resolve_one(operand.index);
+      self(self, operand.elements);
+    }
+  };
+  for (Function& function : module_.functions) {
+    for (Instruction& instruction : function.body) visit(visit, instruction.operands);
+    for (TargetList& list : function.call_targets) {
+      for (std::uint32_t& target : list.targets) resolve_one(target);
+    }
+  }
+}
 
 SourceLocation Parser::location_numbers() {
   SourceLocation location;

@@ -119,6 +119,13 @@ class FunctionDecoder {
   void transpose(const ptx::Instruction& in, Op op);
   void async_copy(const ptx::Instruction& in, Op op);
 
+  // mbarrier (decode_mbarrier.cpp)
+  std::uint32_t emit_logic(ptx::Opcode opcode, Type type, std::uint32_t a, std::uint32_t b, const Op& like);
+  std::uint32_t widened(const Operand& operand, const Op& like);
+  void test_barrier(const ptx::Instruction& in, bool by_parity, Op op);
+  void mbarrier(const ptx::Instruction& in, Op op);
+  void arrive_after_copies(const ptx::Instruction& in, Op op);
+
   void atomic(const ptx::Instruction& in, Op op);
   void address(const ptx::Instruction& in, const Operand& operand, Op& op);
   Memory memory_of(const ptx::Instruction& in, const Operand& operand) const;

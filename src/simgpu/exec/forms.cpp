@@ -15,7 +15,7 @@ using Words = std::vector<std::string_view>;
 struct Slot {
   Words words;
   bool optional = false;
-  bool is_type = false;
+  bool is_ordered = false;  // a type, or the layout of a matrix
 };
 using Form = std::vector<Slot>;
 
@@ -61,7 +61,8 @@ Form read_form(std::string_view text) {
     const auto named = std::find_if(std::begin(kNamedWords), std::end(kNamedWords),
                                     [&](const NamedWords& known) { return known.name == part; });
     slot.words = split(named != std::end(kNamedWords) ? named->words : part, '|');
-    slot.is_type = is_type(slot.words.front());
+    slot.is_ordered =
+        is_type(slot.words.front()) || slot.words.front() == "row" || slot.words.front() == "col";
     form.push_back(std::move(slot));
   }
   return form;
@@ -87,10 +88,10 @@ const FormTable& form_table() {
   return table;
 }
 
-// Each word takes the first free slot that knows it; types keep their order.
+// Each word takes the first free slot that knows it; types and layouts keep their order.
 bool matches(const Form& form, const Words& words) {
   std::uint32_t filled = 0;
-  std::size_t next_type = 0;
+  std::size_t next_ordered = 0;
   for (const std::string_view word : words) {
     std::size_t at = 0;
     while (at < form.size() &&
@@ -99,9 +100,9 @@ bool matches(const Form& form, const Words& words) {
       ++at;
     }
     if (at == form.size()) return false;
-    if (form[at].is_type) {
-      if (at < next_type) return false;
-      next_type = at + 1;
+    if (form[at].is_ordered) {
+      if (at < next_ordered) return false;
+      next_ordered = at + 1;
     }
     filled |= 1u << at;
   }

@@ -7,6 +7,18 @@
 
 namespace refrain::simgpu {
 
+enum class BarrierUpdate : std::uint8_t {
+  kInit,
+  kInvalidate,
+  kArrive,
+  kDrop,
+  kExpect,
+  kArriveExpecting,
+  kDropExpecting,
+  kComplete,
+  kRead
+};
+
 struct HandlerTable {
   // Arithmetic, logic, conversion, comparison and selection; null: see find_general.
   Handler (*alu)(const ptx::Instruction& instruction);
@@ -32,7 +44,8 @@ struct HandlerTable {
   Handler (*load_small)(bool transposed);
   Handler (*store_small)(bool transposed);
   Handler transpose;
-  Handler load_part;  // of cp.async
+  Handler (*barrier_update)(BarrierUpdate update);  // of an mbarrier
+  Handler load_part;                                // of cp.async
 };
 
 namespace baseline {

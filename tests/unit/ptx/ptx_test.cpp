@@ -149,6 +149,119 @@ TEST(nvcc, sample_parses_with_all_its_functions) {
   EXPECT_GE(calls, 3);
 }
 
+TEST(calls, prototypes_and_lists_of_targets) {
+  const Module module =
+      parse_body(".func (.param .b32 r) f(.param .b64 a, .param .align 8 .b8 s[16]); .func g();\n",
+                 R"(.reg .b64 %rd; .reg .b32 %r; .param .b32 x; .param .b64 y;
+    ts: .branchtargets A, B, C;
+    A: brx.idx %r, ts;
+    { .param .b64 z;
+      proto: .callprototype (.param .b32 _) _ (.param .b64 _, .param .align 8 .b8 _[16]) .noreturn;
+      call (x), %rd, (y, y), proto; }
+    B: targets: .calltargets f, g;
+    call (x), %rd, (y, y), targets;
+    C: mov.u64 %rd, g;)");
+  const Function& k = *module.find_function("k");
+  ASSERT_EQ(k.branch_targets.size(), 1u);
+  EXPECT_EQ(k.branch_targets[0].name, "ts");
+  EXPECT_EQ(k.branch_targets[0].targets, (std::vector<std::uint32_t>{0, 2, 3}));
+  EXPECT_EQ(k.body[0].operands[1].kind, OperandKind::kBranchTargets);
+  ASSERT_EQ(k.prototypes.size(), 1u);
+  const Prototype& proto = k.prototypes[0];
+  EXPECT_EQ(proto.return_count, 1u);
+  EXPECT_TRUE(proto.does_not_return);
+  EXPECT_EQ(proto.param_bytes, 24u);
+  ASSERT_EQ(proto.variables.size(), 3u);
+  EXPECT_EQ(proto.variables[2].offset_bytes, 8u);
+  ASSERT_EQ(k.body[1].operands.size(), 4u);
+  EXPECT_EQ(k.body[1].operands[3].kind, OperandKind::kPrototype);
+  EXPECT_EQ(k.body[1].operands[3].index, 0u);
+  ASSERT_EQ(k.call_targets.size(), 1u);
+  EXPECT_EQ(module.functions[k.call_targets[0].targets[1]].name, "g");
+  EXPECT_EQ(k.body[2].operands[3].kind, OperandKind::kCallTargets);
+  EXPECT_EQ(k.body[3].operands[1].kind, OperandKind::kFunction);
+  EXPECT_EQ(k.labels.size(), 3u);  // the names of lists are no labels
+}
+
+TEST(functions, aliases_linkage_and_attributes) {
+  const Module module = parse(kHead + R"(
+    .extern .func (.param .b32 r) outside(.param .b32 a);
+    .weak .func real() { ret; }
+    .visible .func other();
+    .alias other, real;
+    .common .global .attribute(.managed) .align 4 .u32 m;
+    .visible .global .attribute(.unified(12, 34)) .u32 u = 1;
+    .visible .entry k() .reqntid 32, 2, 1 .maxnreg 40 .reqnctapercluster 2, 1, 1 { call other; ret; }
+    .func .attribute(.unified(1, 2)) never() .noreturn { trap; }
+    .pragma "nounroll";)");
+  const Function* outside = module.find_function("outside");
+  ASSERT_NE(outside, nullptr);
+  EXPECT_TRUE(outside->linkage.is_extern);
+  EXPECT_FALSE(outside->is_defined);
+  EXPECT_EQ(outside->param_count, 1u);
+  EXPECT_TRUE(module.find_function("real")->linkage.is_weak);
+  const Function* other = module.find_function("other");
+  EXPECT_EQ(module.functions[other->alias_of].name, "real");
+  const Function* k = module.find_function("k");
+  EXPECT_EQ(module.functions[k->body[0].operands[1].index].name, "real");
+  EXPECT_EQ(k->max_threads, 64u);
+  EXPECT_EQ(k->cluster_size, 2u);
+  EXPECT_TRUE(module.find_function("never")->does_not_return);
+  EXPECT_TRUE(module.find_function("never")->attributes.is_unified);
+  EXPECT_TRUE(module.find_variable("m")->attributes.is_managed);
+  EXPECT_TRUE(module.find_variable("m")->linkage.is_common);
+  EXPECT_TRUE(module.find_variable("u")->attributes.is_unified);
+  EXPECT_EQ(module.find_variable("u")->attributes.unified_id[1], 34u);
+  EXPECT_THROW(parse(kHead + ".func a(); .func b(); .alias a, b; .alias b, a; .func c() { call a; ret; }"),
+               Error);
+  EXPECT_THROW(parse(kHead + ".func a(); .alias a, nobody;"), Error);
+}
+
+TEST(locations, are_kept_for_each_instruction) {
+  const Module module = parse(kHead + R"(.entry k() {
+      .reg .b32 %r<3>;
+      mov.u32 %r0, 1;
+      .loc 1 20 5
+      mov.u32 %r1, 1;
+      mov.u32 %r2, 1;
+      .loc 2 7 3, function_name $L__info_string0+8, inlined_at 1 21 9
+      mov.u32 %r1, 2;
+      .loc 1 20 5
+      ret;
+    }
+    .file 1 "main.cu"
+    .file 2 "lib.h", 1234, 56
+    .section .debug_str { $L__info_string0: .b8 95,0 })");
+  const auto& body = module.functions[0].body;
+  EXPECT_EQ(body[0].location, Instruction::kNoLocation);
+  ASSERT_NE(body[1].location, Instruction::kNoLocation);
+  EXPECT_EQ(body[1].location, body[2].location);
+  EXPECT_EQ(module.locations[body[1].location].line, 20u);
+  EXPECT_EQ(module.find_file(module.locations[body[1].location].file)->name, "main.cu");
+  const SourceLocation& inlined = module.locations[body[3].location];
+  EXPECT_EQ(module.find_file(inlined.file)->name, "lib.h");
+  EXPECT_EQ(inlined.line, 7u);
+  ASSERT_NE(inlined.inlined_at, SourceLocation::kNotInlined);
+  EXPECT_EQ(module.locations[inlined.inlined_at].line, 21u);
+  EXPECT_EQ(module.locations[inlined.inlined_at].column, 9u);
+  EXPECT_EQ(body[4].location, body[1].location);
+  EXPECT_EQ(module.find_file(3), nullptr);
+}
+
+TEST(nvcc, debug_and_relocatable_output_parse) {
+  for (const char* path : {SAMPLE_DEBUG_PTX, SAMPLE_RDC_PTX}) {
+    std::ifstream file(path);
+    const Module module = parse(std::string{std::istreambuf_iterator<char>(file), {}});
+    const Function* k = module.find_function("_Z10everything4Pairi");
+    ASSERT_NE(k, nullptr) << path;
+    EXPECT_TRUE(k->is_defined);
+    if (path == std::string(SAMPLE_DEBUG_PTX)) {
+      ASSERT_FALSE(module.files.empty());
+      EXPECT_NE(k->body.back().location, Instruction::kNoLocation);
+    }
+  }
+}
+
 struct BadCase {
   const char* body;
   std::uint32_t line;  // of the body, from 1

@@ -136,6 +136,12 @@ TEST(load, text_without_version_and_missing_variables) {
   EXPECT_EQ(address, module->find_global("x")->address + 4);
 }
 
+TEST(load, clusters_are_refused) {
+  AddressSpace memory({1u << 20, 4096});
+  EXPECT_NO_THROW(load_module(kPtxHead + ".entry k() .reqnctapercluster 1, 1, 1 { ret; }", memory));
+  EXPECT_THROW(load_module(kPtxHead + ".entry k() .reqnctapercluster 2, 1, 1 { ret; }", memory), LoadError);
+}
+
 TEST(launch, shapes_and_parameters_are_checked) {
   TestDevice device(with_body(""));
   EXPECT_TRUE(device.try_launch("k", shape_of(1, 2048), std::uint64_t{0}).has_value());

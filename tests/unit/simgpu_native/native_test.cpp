@@ -191,7 +191,8 @@ TEST_F(Native, AnExceptionIsAFault) {
   testing::internal::CaptureStderr();
   cuLaunchKernel(native_throw_, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr);
   EXPECT_EQ(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
-  EXPECT_EQ("simgpu: simgpu_native_test: library_throw: out of luck\n", testing::internal::GetCapturedStderr());
+  EXPECT_EQ("simgpu: simgpu_native_test: library_throw: out of luck\n",
+            testing::internal::GetCapturedStderr());
 }
 
 TEST_F(Native, LibrariesOutliveTheContext) {

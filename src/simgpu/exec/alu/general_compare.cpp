@@ -1,4 +1,5 @@
-// set, and setp of pairs of halves: the comparison is chosen by the options, the result by what true looks like.
+// set, and setp of pairs of halves: the comparison is chosen by the options, the result by what true looks
+// like.
 #include <immintrin.h>
 
 #include <bit>
@@ -12,8 +13,10 @@
 namespace refrain::simgpu::general {
 namespace {
 
+// clang-format off
 #include "simgpu/exec/alu/lanes.inl"
 #include "simgpu/exec/alu/half.inl"
+// clang-format on
 
 using Word = std::uint32_t;
 
@@ -93,7 +96,8 @@ void set_pair(Warp& w, const Op& op, LaneMask mask) {
   const LaneMask low = compare<Half<H, 0>>(w, op, mask), high = compare<Half<H, 16>>(w, op, mask);
   Word* d = w.at<Word>(op.d);
   for_each_lane(mask, [&](Word i) {
-    d[i] = ((low >> i & 1u) != 0 ? op.target & 0xffff : 0) | ((high >> i & 1u) != 0 ? op.target & 0xffff0000 : 0);
+    d[i] = ((low >> i & 1u) != 0 ? op.target & 0xffff : 0) |
+           ((high >> i & 1u) != 0 ? op.target & 0xffff0000 : 0);
   });
 }
 

@@ -1,5 +1,5 @@
-// cvt between any two types, in integers: a value is taken apart exactly, rounded once, and put together again. Slow, for
-// the pairs of types and the words that the vectorised conversions do not have.
+// cvt between any two types, in integers: a value is taken apart exactly, rounded once, and put together
+// again. Slow, for the pairs of types and the words that the vectorised conversions do not have.
 #include <algorithm>
 #include <bit>
 
@@ -18,7 +18,9 @@ struct Format {
   std::uint64_t canonical_nan = 0;
 
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  int lowest() const { return 1 - bias() - mantissa_bits; }  // exponent of the last bit of the smallest number
+  int lowest() const {
+    return 1 - bias() - mantissa_bits;
+  }  // exponent of the last bit of the smallest number
   std::uint64_t sign() const { return std::uint64_t{1} << (exponent_bits + mantissa_bits); }
   std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
   std::uint64_t largest() const { return has_infinity ? infinity() - 1 : infinity() | 6; }
@@ -89,12 +91,13 @@ std::uint64_t shifted(std::uint64_t mantissa, int shift, Rounding rounding, bool
   const std::uint64_t whole = shift > 63 ? 0 : mantissa >> shift;
   const std::uint64_t lost = shift > 63 ? mantissa : mantissa & ((std::uint64_t{1} << shift) - 1);
   if (lost == 0) return whole;
-  const int against_half = shift > 64                                ? -1
+  const int against_half = shift > 64                               ? -1
                            : lost < std::uint64_t{1} << (shift - 1) ? -1
                            : lost > std::uint64_t{1} << (shift - 1) ? 1
-                                                                     : 0;
+                                                                    : 0;
   switch (rounding) {
-    case Rounding::kNearest: return whole + (against_half > 0 || (against_half == 0 && (whole & 1) != 0) ? 1 : 0);
+    case Rounding::kNearest:
+      return whole + (against_half > 0 || (against_half == 0 && (whole & 1) != 0) ? 1 : 0);
     case Rounding::kNearestAway: return whole + (against_half >= 0 ? 1 : 0);
     case Rounding::kZero: return whole;
     case Rounding::kDown: return whole + (negative ? 1 : 0);
@@ -114,7 +117,7 @@ Number rounded_to_integer(Number n, Rounding rounding) {
 std::uint64_t to_integer(const Number& n, ptx::Type type) {
   const unsigned width = ptx::bits_of(type);
   const bool is_signed = ptx::kind_of(type) == ptx::TypeKind::kSigned;
-  const std::uint64_t largest = is_signed ? (std::uint64_t{1} << (width - 1)) - 1
+  const std::uint64_t largest = is_signed     ? (std::uint64_t{1} << (width - 1)) - 1
                                 : width == 64 ? ~std::uint64_t{0}
                                               : (std::uint64_t{1} << width) - 1;
   const std::uint64_t most_negative = is_signed ? largest + 1 : 0;
@@ -147,9 +150,9 @@ std::uint64_t to_float(const Number& n, const Format& f, Rounding rounding, bool
   } else {
     units = n.mantissa << (n.exponent - last);
   }
-  // Counting the units of all smaller exponents: a mantissa that rounds up carries into the exponent by itself.
-  const std::uint64_t bits =
-      units + (static_cast<std::uint64_t>(last - f.lowest()) << f.mantissa_bits);
+  // Counting the units of all smaller exponents: a mantissa that rounds up carries into the exponent by
+  // itself.
+  const std::uint64_t bits = units + (static_cast<std::uint64_t>(last - f.lowest()) << f.mantissa_bits);
   if (bits > f.largest()) {
     const bool to_largest = rounding == Rounding::kZero || (rounding == Rounding::kDown && !n.negative) ||
                             (rounding == Rounding::kUp && n.negative);
@@ -170,15 +173,12 @@ std::uint64_t convert_to_float(Number n, const Plan& plan) {
   const bool is_nan = n.kind == Number::Kind::kNan;
   const bool integral = o.has(Options::kIntegral);
   if (integral) n = rounded_to_integer(n, o.rounding());
-  if (o.has(Options::kSat)) {
-    // Into [0, 1]; a NaN is 0, and so is -0.
-    if (is_nan || n.negative) return 0;
-    const std::uint64_t one = static_cast<std::uint64_t>(f.bias()) << f.mantissa_bits;
-    if (n.kind == Number::Kind::kInfinite) return one;
-    return std::min(to_float(n, f, o.rounding(), false), one);
-  }
-  if (o.has(Options::kRelu) && !is_nan && n.negative) return 0;
+  // Into [0, 1], where a NaN is 0; or not below 0, where it stays one.
+  if (n.negative && (o.has(Options::kSat) || (o.has(Options::kRelu) && !is_nan))) return 0;
+  if (is_nan && o.has(Options::kSat)) return 0;
   std::uint64_t bits = to_float(n, f, o.rounding(), o.has(Options::kSatfinite));
+  const std::uint64_t one = static_cast<std::uint64_t>(f.bias()) << f.mantissa_bits;
+  if (o.has(Options::kSat)) bits = std::min(bits, one);
   const bool flushes = o.has(Options::kFtz) && plan.to == ptx::Type::kF32;
   if (flushes && (bits & f.infinity()) == 0) bits &= f.sign();
   return plan.to == ptx::Type::kTf32 ? (is_nan ? 0x7fffffff : bits << 13) : bits;
@@ -218,7 +218,8 @@ std::uint64_t extended(std::uint64_t value, ptx::Type type) {
 }
 
 Plan plan_of(const Op& op) {
-  return {static_cast<ptx::Type>(op.target & 0xff), static_cast<ptx::Type>(op.target >> 8 & 0xff), options(op)};
+  return {static_cast<ptx::Type>(op.target & 0xff), static_cast<ptx::Type>(op.target >> 8 & 0xff),
+          options(op)};
 }
 
 // Op::a_is_64: the source register has 64 bits. Op::register_bits: of the destination.

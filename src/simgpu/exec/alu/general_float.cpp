@@ -1,5 +1,5 @@
-// f32 beyond the common forms: pairs in a 64-bit register, sums with a half, minimum and maximum with sign rules or of
-// three.
+// f32 beyond the common forms: pairs in a 64-bit register, sums with a half, minimum and maximum with sign
+// rules or of three.
 #include <immintrin.h>
 
 #include <bit>
@@ -11,8 +11,10 @@
 namespace refrain::simgpu::general {
 namespace {
 
+// clang-format off
 #include "simgpu/exec/alu/lanes.inl"
 #include "simgpu/exec/alu/half.inl"
+// clang-format on
 
 using Word = std::uint32_t;
 constexpr Word kNan32 = 0x7fffffff;
@@ -116,7 +118,8 @@ Handler find_float(const ptx::Instruction& in) {
   const bool of_pairs = in.type() == ptx::Type::kF32x2;
   switch (in.opcode) {
     case Opcode::kAdd: return of_pairs ? with_rounding<pair<Sum>>(in) : find_mixed<Sum, false>(in);
-    case Opcode::kSub: return of_pairs ? with_rounding<pair<Difference>>(in) : find_mixed<Difference, false>(in);
+    case Opcode::kSub:
+      return of_pairs ? with_rounding<pair<Difference>>(in) : find_mixed<Difference, false>(in);
     case Opcode::kMul: return with_rounding<pair<Product>>(in);
     case Opcode::kFma: return of_pairs ? with_rounding<pair<Fused>>(in) : find_mixed<Fused, true>(in);
     case Opcode::kMin: return extremes<false>;

@@ -1,4 +1,5 @@
-// f16 and bf16 with flushing, saturation, NaN or sign rules, and their approximate functions; single or in pairs.
+// f16 and bf16 with flushing, saturation, NaN or sign rules, and their approximate functions; single or in
+// pairs.
 #include <immintrin.h>
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Integer forms beyond the common ones: carry chains, saturation, 24-bit products, pairs of 16 bits, bit searches and
-// masks, byte permutations with modes.
+// Integer forms beyond the common ones: carry chains, saturation, 24-bit products, pairs of 16 bits, bit
+// searches and masks, byte permutations with modes.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -64,7 +64,8 @@ void chained(Warp& w, const Op& op, LaneMask mask) {
       if (o.has(Options::kHi)) {
         using S = std::make_signed_t<T>;
         part = o.has(Options::kSigned)
-                   ? static_cast<T>((static_cast<SignedWide>(static_cast<S>(a[i])) * static_cast<S>(b[i])) >> kBits)
+                   ? static_cast<T>((static_cast<SignedWide>(static_cast<S>(a[i])) * static_cast<S>(b[i])) >>
+                                    kBits)
                    : static_cast<T>((static_cast<Wide>(a[i]) * b[i]) >> kBits);
       }
       result = static_cast<Wide>(part) + c[i] + in;
@@ -77,7 +78,8 @@ void chained(Warp& w, const Op& op, LaneMask mask) {
 
 template <Chain kWhat, bool kCarryIn>
 Handler find_chained(const ptx::Instruction& in) {
-  return ptx::bits_of(in.type()) == 64 ? chained<std::uint64_t, kWhat, kCarryIn> : chained<Word, kWhat, kCarryIn>;
+  return ptx::bits_of(in.type()) == 64 ? chained<std::uint64_t, kWhat, kCarryIn>
+                                       : chained<Word, kWhat, kCarryIn>;
 }
 
 struct AddSat {
@@ -120,9 +122,7 @@ struct ExtremeRelu {
   }
 };
 struct AddPair {
-  static Word apply(Word a, Word b, Options) {
-    return ((a + b) & 0xffff) | (((a >> 16) + (b >> 16)) << 16);
-  }
+  static Word apply(Word a, Word b, Options) { return ((a + b) & 0xffff) | (((a >> 16) + (b >> 16)) << 16); }
 };
 template <bool kMax>
 struct ExtremePair {
@@ -239,8 +239,8 @@ Handler find_permute(const ptx::Instruction& in) {
   return in.has(Modifier::kRc16) ? ternary<Permute<kReplicate16>> : nullptr;
 }
 
-// lop3 with a predicate: whether the result is not zero, combined with another one. Op::target is the table, Op::list
-// the registers b and c, for c is the predicate.
+// lop3 with a predicate: whether the result is not zero, combined with another one. Op::target is the table,
+// Op::list the registers b and c, for c is the predicate.
 void lop3_with_predicate(Warp& w, const Op& op, LaneMask mask) {
   const std::uint32_t* list = w.frame->code->lists.data() + op.list;
   const Word *a = w.at<Word>(op.a), *b = w.at<Word>(list[0]), *c = w.at<Word>(list[1]);
@@ -250,7 +250,8 @@ void lop3_with_predicate(Warp& w, const Op& op, LaneMask mask) {
     Word r = 0;
     for (unsigned row = 0; row < 8; ++row) {
       if ((op.target >> row & 1u) == 0) continue;
-      r |= ((row & 4) != 0 ? a[i] : ~a[i]) & ((row & 2) != 0 ? b[i] : ~b[i]) & ((row & 1) != 0 ? c[i] : ~c[i]);
+      r |=
+          ((row & 4) != 0 ? a[i] : ~a[i]) & ((row & 2) != 0 ? b[i] : ~b[i]) & ((row & 1) != 0 ? c[i] : ~c[i]);
     }
     values[i] = r;
     if (r != 0) truth |= 1u << i;
@@ -297,7 +298,8 @@ Handler find_integer(const ptx::Instruction& in) {
     case Opcode::kMin: return find_extreme<false>(in);
     case Opcode::kMax: return find_extreme<true>(in);
     case Opcode::kBfind:
-      return wide ? unary<Word, std::uint64_t, BfindShift<std::uint64_t>> : unary<Word, Word, BfindShift<Word>>;
+      return wide ? unary<Word, std::uint64_t, BfindShift<std::uint64_t>>
+                  : unary<Word, Word, BfindShift<Word>>;
     case Opcode::kFns: return ternary<Fns>;
     case Opcode::kBmsk: return binary<Bmsk>;
     case Opcode::kSzext: return binary<Szext>;

@@ -31,6 +31,7 @@ namespace {
 #include "simgpu/exec/alu/compare.inl"
 #include "simgpu/exec/alu/memory.inl"
 #include "simgpu/exec/alu/atomic.inl"
+#include "simgpu/exec/alu/mbarrier.inl"
 #include "simgpu/exec/alu/matrix_memory.inl"
 #include "simgpu/exec/alu/matrix.inl"
 #include "simgpu/exec/alu/warp_ops.inl"
@@ -141,6 +142,7 @@ const HandlerTable& table() {
         return transposed ? store_small<true> : store_small<false>;
       },
       .transpose = transpose,
+      .barrier_update = find_barrier_update,
       .load_part = load_part,
   };
   return kTable;

@@ -84,7 +84,7 @@ std::uint64_t extreme(const std::vector<std::uint64_t>& operands, const Format& 
     const bool replaces = order == 0 ? ((bits & f.sign()) == 0) == maximum : (order > 0) == maximum;
     if (replaces) best = bits;
   }
-  if (f.is_nan(best)) return nan_result(operands, f, w);
+  if (f.is_nan(best)) return f.nan;
   if (w.has("xorsign")) best |= (operands[0] ^ operands[1]) & f.sign();
   return best;
 }

@@ -2,16 +2,15 @@
 // within what PTX allows. Plain additions, products and quotients alone, so that every host and library gives
 // the same bits.
 
-// 2^x: x is split into n + f with f in [-1/2, 1/2], and 2^f is a polynomial whose error is far below a
-// float's ulp.
-inline double exp2_of(double x) {
-  x = x > 1100.0 ? 1100.0 : x;
-  x = x < -1100.0 ? -1100.0 : x;
-  const double n = (x + 0x1.8p52) - 0x1.8p52;
-  const double f = (x - n) * 0.693147180559945309417;
-  double p = 1.0 / 39916800;
-  p = p * f + 1.0 / 3628800;
-  p = p * f + 1.0 / 362880;
+// 2^x of a float: x is n + f with f in [-1/2, 1/2], and 2^f a polynomial whose error is far below a float's
+// ulp. A NaN stays one.
+inline float exp2_of(float x) {
+  float limited = x > 160.0f ? 160.0f : x;
+  limited = limited < -160.0f ? -160.0f : limited;
+  limited = x != x ? 0.0f : limited;
+  const float n = (limited + 0x1.8p23f) - 0x1.8p23f;
+  const double f = static_cast<double>(limited - n) * 0.693147180559945309417;
+  double p = 1.0 / 362880;
   p = p * f + 1.0 / 40320;
   p = p * f + 1.0 / 5040;
   p = p * f + 1.0 / 720;
@@ -21,11 +20,12 @@ inline double exp2_of(double x) {
   p = p * f + 0.5;
   p = p * f + 1.0;
   p = p * f + 1.0;
-  // Two factors, so that each exponent is in range: n is at most 1100 in size.
-  const auto half = static_cast<std::int64_t>(static_cast<std::int32_t>(n) / 2);
-  const auto rest = static_cast<std::int64_t>(static_cast<std::int32_t>(n)) - half;
-  return p * std::bit_cast<double>(static_cast<std::uint64_t>(half + 1023) << 52) *
-         std::bit_cast<double>(static_cast<std::uint64_t>(rest + 1023) << 52);
+  // Two factors, so that each exponent is in range.
+  const auto power = static_cast<std::int32_t>(n);
+  const std::int32_t half = power >> 1, rest = power - half;
+  const float scaled = static_cast<float>(p) * std::bit_cast<float>((half + 127) << 23) *
+                       std::bit_cast<float>((rest + 127) << 23);
+  return x != x ? x : scaled;
 }
 
 // log2(x) of a finite x > 0: x is 2^k * m with m in [sqrt(1/2), sqrt(2)), and log(m) = 2 atanh((m-1)/(m+1)).

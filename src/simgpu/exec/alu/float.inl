@@ -90,11 +90,7 @@ struct F32 {
     static U apply(U a) { return out(static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(in(a))))); }
   };
   struct Ex2 {
-    static U apply(U a) {
-      const float x = in(a);
-      const double r = exp2_of(x != x ? 0.0 : static_cast<double>(x));
-      return out(x != x ? x : static_cast<float>(r));
-    }
+    static U apply(U a) { return out(exp2_of(in(a))); }
   };
   struct Lg2 {
     static U apply(U a) {

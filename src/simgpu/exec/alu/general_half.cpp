@@ -72,7 +72,7 @@ template <class H>
 struct Ex2 {
   static Word apply(Word a, Word, Word, Options o) {
     const float x = in<H>(a, o);
-    return x != x ? kHalfNan : out<H>(static_cast<float>(exp2_of(static_cast<double>(x))), o);
+    return x != x ? kHalfNan : out<H>(exp2_of(x), o);
   }
 };
 template <class H>

@@ -44,8 +44,10 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* out) {
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return with_handle(handle, [&](cublasContext& context) {
     auto& client = *simgpu_blas_client();
-    // As documented: what was queued is waited for. The context may have gone, with what it held.
-    if (client.make_current() == CUDA_SUCCESS) client.driver().cuMemFree(context.result);
+    // As documented, it waits for the device. The context may have gone, with what the handle held.
+    if (client.make_current() == CUDA_SUCCESS && client.driver().cuCtxSynchronize() == CUDA_SUCCESS) {
+      client.driver().cuMemFree(context.result);
+    }
     delete &context;
   });
 }

@@ -90,6 +90,18 @@ TEST_F(Levels, Reductions) {
   EXPECT_LE(wide_index, 5);
 }
 
+TEST_F(Levels, TheFirstOfEqualExtremes) {
+  Vector<float> x(5, 1);
+  const float values[] = {2, -3, 1, 3, -1};
+  for (int i = 0; i < 5; ++i) x.set(0, i, values[i]);
+  x.upload();
+  int most = 0, least = 0;
+  BLAS(cublasIsamax(handle_, 5, x.data(), 1, &most));
+  BLAS(cublasIsamin(handle_, 5, x.data(), 1, &least));
+  EXPECT_EQ(2, most);
+  EXPECT_EQ(3, least);
+}
+
 TEST_F(Levels, ComplexDotsConjugateOrNot) {
   const Vector<cuComplex> x(6, 1, 1), y(6, 2, 2);
   cuComplex plain{}, conjugated{};

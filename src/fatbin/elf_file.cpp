@@ -1,5 +1,5 @@
-// The .nv_fatbin sections of an ELF64 file: containers back to back, padded with zeros.
-// It must trust no offset of the file and needs no ELF library.
+// The .nv_fatbin and __nv_relfatbin (of -rdc=true) sections of an ELF64 file: containers back to back, padded
+// with zeros. It must trust no offset of the file and needs no ELF library.
 #include <elf.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace refrain::fatbin {
 namespace {
 
-constexpr std::string_view kSectionName = ".nv_fatbin";
+constexpr std::string_view kSectionNames[] = {".nv_fatbin", "__nv_relfatbin"};
 
 template <class T>
 T struct_at(const ByteReader& reader, std::uint64_t offset, const char* field) {
@@ -19,11 +19,13 @@ T struct_at(const ByteReader& reader, std::uint64_t offset, const char* field) {
   return value;
 }
 
-bool is_name(const ByteReader& names, std::uint32_t offset) {
-  if (offset >= names.size_bytes() || names.size_bytes() - offset <= kSectionName.size()) return false;
-  const auto bytes = names.slice(offset, kSectionName.size() + 1, "section name");
-  return std::memcmp(bytes.data(), kSectionName.data(), kSectionName.size()) == 0 &&
-         bytes.back() == std::byte{0};
+bool is_name(const ByteReader& names, std::uint32_t offset, std::string_view name) {
+  if (offset >= names.size_bytes() || names.size_bytes() - offset <= name.size()) return false;
+  const auto bytes = names.slice(offset, name.size() + 1, "section name");
+  return std::memcmp(bytes.data(), name.data(), name.size()) == 0 && bytes.back() == std::byte{0};
+}
+bool has_code(const ByteReader& names, std::uint32_t offset) {
+  return is_name(names, offset, kSectionNames[0]) || is_name(names, offset, kSectionNames[1]);
 }
 
 void append_texts(std::span<const std::byte> section, std::vector<std::string>& texts) {
@@ -59,8 +61,8 @@ std::vector<std::string> ptx_of_elf_file(std::span<const std::byte> file) {
   const ByteReader names(reader.slice(names_header.sh_offset, names_header.sh_size, "ELF section names"));
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     const auto section = section_at(i);
-    if (section.sh_type == SHT_NOBITS || !is_name(names, section.sh_name)) continue;
-    append_texts(reader.slice(section.sh_offset, section.sh_size, "ELF section .nv_fatbin"), texts);
+    if (section.sh_type == SHT_NOBITS || !has_code(names, section.sh_name)) continue;
+    append_texts(reader.slice(section.sh_offset, section.sh_size, "ELF section of fat binaries"), texts);
   }
   return texts;
 }

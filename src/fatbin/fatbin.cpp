@@ -132,6 +132,18 @@ ImageKind classify(const void* image) noexcept {
   return looks_like_ptx(image) ? ImageKind::kPtxText : ImageKind::kUnknown;
 }
 
+std::vector<const void*> linked_images(const void* image) {
+  constexpr std::uint32_t kLinked = 2;
+  // No program has more objects; a longer list is damage.
+  constexpr std::size_t kMaxImages = 1u << 20;
+  std::vector<const void*> images;
+  if (classify(image) != ImageKind::kWrapper || peek<std::uint32_t>(image, 4) != kLinked) return images;
+  const auto* list = peek<const void* const*>(image, 16);
+  if (list == nullptr) return images;
+  for (; *list != nullptr && images.size() < kMaxImages; ++list) images.push_back(*list);
+  return images;
+}
+
 std::vector<Entry> entries_of_bytes(std::span<const std::byte> bytes) {
   const ByteReader reader(bytes);
   const auto magic = reader.read<std::uint32_t>(0, "container magic");
@@ -189,6 +201,9 @@ std::vector<std::string> ptx_of_image(const void* image) {
     default:
       for (const Entry& entry : entries_of_image(image)) {
         if (entry.kind == static_cast<std::uint16_t>(EntryKind::kPtx)) texts.push_back(ptx_text(entry));
+      }
+      for (const void* part : linked_images(image)) {
+        for (std::string& text : ptx_of_image(part)) texts.push_back(std::move(text));
       }
   }
   return texts;

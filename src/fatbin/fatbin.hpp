@@ -36,7 +36,12 @@ class Error : public std::runtime_error {
 enum class ImageKind { kWrapper, kContainer, kElf, kPtxText, kUnknown };
 ImageKind classify(const void* image) noexcept;
 
-// The entries of a wrapper or a bare container. Throws Error on damage.
+// What a wrapper of version 2 (a program compiled with -rdc=true) is to be linked from: one image for each
+// object. Empty for every other image.
+std::vector<const void*> linked_images(const void* image);
+
+// The entries of a wrapper or a bare container; of a wrapper of version 2 its own, which may be none. Throws
+// Error on damage.
 std::vector<Entry> entries_of_image(const void* image);
 // The same over bytes of known length (a file, a fuzzer's input): never reads outside them.
 std::vector<Entry> entries_of_bytes(std::span<const std::byte> bytes);
@@ -44,9 +49,11 @@ std::vector<Entry> entries_of_bytes(std::span<const std::byte> bytes);
 // The PTX text of a PTX entry (raw, LZ4 block or zstd frame), without its final NUL. Throws Error.
 std::string ptx_text(const Entry& entry);
 
-// All PTX texts of an image of any kind (PTX text itself included; an ELF has none).
+// All PTX texts of an image of any kind (PTX text itself included; an ELF has none), and of those that it is
+// linked from.
 std::vector<std::string> ptx_of_image(const void* image);
-// All PTX texts inside an executable or library file: its .nv_fatbin sections. Throws Error.
+// All PTX texts inside an executable or library file: its .nv_fatbin and __nv_relfatbin sections. Throws
+// Error.
 std::vector<std::string> ptx_of_elf_file(std::span<const std::byte> file);
 
 }  // namespace refrain::fatbin

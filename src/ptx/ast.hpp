@@ -270,7 +270,8 @@ struct SourceLocation {
 };
 
 struct Module {
-  std::shared_ptr<const std::string> text;  // what string_views point into
+  std::shared_ptr<const std::string> text;                // what string_views point into
+  std::vector<std::shared_ptr<const std::string>> texts;  // of a linked module: all of them
   std::uint32_t version_major = 0;
   std::uint32_t version_minor = 0;
   std::string target;

@@ -50,7 +50,16 @@ std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
 
 std::unique_ptr<Module> make_code(Device& device, const Source& source) {
   return source.native != nullptr ? load_native(*source.native, device.memory)
-                                  : load_module(source.ptx, device.memory, execution_settings());
+                                  : load_linked(source.ptx, device.memory, execution_settings());
+}
+
+// One text for each object of the program.
+Source choose_linked(const std::vector<const void*>& parts) {
+  Source out;
+  for (const void* part : parts) {
+    for (std::string& text : choose_source(part).ptx) out.ptx.push_back(std::move(text));
+  }
+  return out;
 }
 
 }  // namespace
@@ -58,10 +67,11 @@ std::unique_ptr<Module> make_code(Device& device, const Source& source) {
 Source choose_source(const void* image) {
   if (const native::Image* native = native_image(image)) return {{}, native};
   try {
+    if (const auto parts = fatbin::linked_images(image); !parts.empty()) return choose_linked(parts);
     switch (fatbin::classify(image)) {
       case fatbin::ImageKind::kWrapper:
-      case fatbin::ImageKind::kContainer: return {choose_of_entries(fatbin::entries_of_image(image))};
-      case fatbin::ImageKind::kPtxText: return {static_cast<const char*>(image)};
+      case fatbin::ImageKind::kContainer: return {{choose_of_entries(fatbin::entries_of_image(image))}};
+      case fatbin::ImageKind::kPtxText: return {{static_cast<const char*>(image)}};
       case fatbin::ImageKind::kElf: fail_elf();
       case fatbin::ImageKind::kUnknown: break;
     }
@@ -80,12 +90,12 @@ Source choose_source_of_file(const char* path) {
     case fatbin::ImageKind::kContainer:
       try {
         const auto size = bytes.size() - 16;
-        return {choose_of_entries(
-            fatbin::entries_of_bytes({reinterpret_cast<const std::byte*>(bytes.data()), size}))};
+        return {{choose_of_entries(
+            fatbin::entries_of_bytes({reinterpret_cast<const std::byte*>(bytes.data()), size}))}};
       } catch (const fatbin::Error& error) {
         fail(CUDA_ERROR_INVALID_IMAGE, fmt::format("{}: {}", path, error.what()));
       }
-    case fatbin::ImageKind::kPtxText: return {bytes.c_str()};
+    case fatbin::ImageKind::kPtxText: return {{bytes.c_str()}};
     case fatbin::ImageKind::kElf: fail_elf();
     default: fail_unknown();
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "simgpu/driver/device.hpp"
 #include "simgpu/driver/native.hpp"
@@ -22,9 +23,9 @@ struct Function {
   int non_portable_cluster = 0;
 };
 
-// What code is made from: PTX text, or native kernels.
+// What code is made from: PTX texts to be linked, or native kernels.
 struct Source {
-  std::string ptx;
+  std::vector<std::string> ptx;
   const native::Image* native = nullptr;
 };
 

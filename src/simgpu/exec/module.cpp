@@ -9,6 +9,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "ptx/link.hpp"
 #include "simgpu/exec/decode.hpp"
 #include "simgpu/exec/grid.hpp"
 
@@ -75,10 +76,13 @@ class LoadedKernel final : public Kernel {
 
 class LoadedModule final : public Module {
  public:
-  LoadedModule(std::string_view ptx_text, AddressSpace& memory, const ExecutionSettings& settings)
+  LoadedModule(std::span<const std::string_view> ptx_texts, AddressSpace& memory,
+               const ExecutionSettings& settings)
       : memory_(memory), settings_(settings) {
     try {
-      const ptx::Module module = ptx::parse(ptx_text);
+      std::vector<ptx::Module> parts;
+      for (const std::string_view text : ptx_texts) parts.push_back(ptx::parse(text));
+      const ptx::Module module = ptx::link(std::move(parts));
       place_variables(module);
       decode(module);
     } catch (const ptx::Error& error) {
@@ -176,7 +180,13 @@ class LoadedModule final : public Module {
 
 std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
                                     const ExecutionSettings& settings) {
-  return std::make_unique<LoadedModule>(ptx_text, memory, settings);
+  return std::make_unique<LoadedModule>(std::span(&ptx_text, 1), memory, settings);
+}
+
+std::unique_ptr<Module> load_linked(std::span<const std::string> ptx_texts, AddressSpace& memory,
+                                    const ExecutionSettings& settings) {
+  const std::vector<std::string_view> texts(ptx_texts.begin(), ptx_texts.end());
+  return std::make_unique<LoadedModule>(texts, memory, settings);
 }
 
 }  // namespace refrain::simgpu

@@ -127,5 +127,8 @@ class Module {
 // full).
 std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
                                     const ExecutionSettings& settings = {});
+// Several texts, linked: a program compiled with -rdc=true.
+std::unique_ptr<Module> load_linked(std::span<const std::string> ptx_texts, AddressSpace& memory,
+                                    const ExecutionSettings& settings = {});
 
 }  // namespace refrain::simgpu

@@ -21,16 +21,23 @@ constexpr int kDefaultDynamicSharedBytes = 48 * 1024;
   throw CudaError(code);
 }
 
-// The newest PTX that the device's compute capability covers.
-std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
+// The newest PTX that the device's compute capability covers, or nullptr.
+const fatbin::Entry* newest_of(const std::vector<fatbin::Entry>& entries) {
   const fatbin::Entry* best = nullptr;
+  for (const fatbin::Entry& entry : entries) {
+    const bool ptx = entry.kind == static_cast<std::uint16_t>(fatbin::EntryKind::kPtx);
+    if (ptx && entry.sm <= settings().sm && (best == nullptr || entry.sm > best->sm)) best = &entry;
+  }
+  return best;
+}
+
+std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
+  if (const fatbin::Entry* best = newest_of(entries)) return fatbin::ptx_text(*best);
   std::string found;
   for (const fatbin::Entry& entry : entries) {
     const bool ptx = entry.kind == static_cast<std::uint16_t>(fatbin::EntryKind::kPtx);
     found += fmt::format("{}{}_{}", found.empty() ? "" : ", ", ptx ? "compute" : "sm", entry.sm);
-    if (ptx && entry.sm <= settings().sm && (best == nullptr || entry.sm > best->sm)) best = &entry;
   }
-  if (best != nullptr) return fatbin::ptx_text(*best);
   fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
        fmt::format(
            "no PTX for compute capability {} in the fat binary (it holds: {}); build with nvcc -gencode "
@@ -53,12 +60,15 @@ std::unique_ptr<Module> make_code(Device& device, const Source& source) {
                                   : load_linked(source.ptx, device.memory, execution_settings());
 }
 
-// One text for each object of the program.
+// One text for each object of the program. Those of libraries that come as machine code only (cudadevrt) are
+// left out: a kernel that needs them is refused by the name of the function.
 Source choose_linked(const std::vector<const void*>& parts) {
   Source out;
   for (const void* part : parts) {
-    for (std::string& text : choose_source(part).ptx) out.ptx.push_back(std::move(text));
+    const std::vector<fatbin::Entry> entries = fatbin::entries_of_image(part);
+    if (const fatbin::Entry* best = newest_of(entries)) out.ptx.push_back(fatbin::ptx_text(*best));
   }
+  if (out.ptx.empty() && !parts.empty()) choose_of_entries(fatbin::entries_of_image(parts.front()));
   return out;
 }
 

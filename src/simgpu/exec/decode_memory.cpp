@@ -71,7 +71,8 @@ void FunctionDecoder::load_or_store(const ptx::Instruction& in, Op op) {
   if (elements.size() != in.vector_width) refuse("the vector has another number of elements");
   if (in.type() == Type::kB128) return load_or_store_wide(in, value, op);
   const std::uint32_t bytes = ptx::bytes_of(in.type()) * in.vector_width;
-  if (bytes > (in.space() == ptx::Space::kGlobal ? 32u : 16u)) refuse("the vector is too large");
+  const bool may_be_wide = in.space() == ptx::Space::kGlobal && in.opcode != ptx::Opcode::kLdu;
+  if (bytes > (may_be_wide ? 32u : 16u)) refuse("the vector is too large");
   // A register may be wider than what is loaded or stored, but all of a vector's are alike.
   bool wide = ptx::bits_of(in.type()) == 64;
   for (const Operand& element : elements) {

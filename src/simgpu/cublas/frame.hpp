@@ -37,7 +37,7 @@ cublasStatus_t with_handle(cublasHandle_t handle, Body&& body) noexcept {
 // The name that a program writes for a symbol: without _v2.
 template <Name kSymbol>
 struct CallName {
-  static constexpr auto characters = [] {
+  static constexpr auto kCharacters = [] {
     std::array<char, sizeof kSymbol.characters> out{};
     for (std::size_t from = 0, to = 0; kSymbol.characters[from] != '\0'; ++from) {
       const char* at = kSymbol.characters + from;
@@ -53,7 +53,7 @@ struct CallName {
 template <Name kSymbol>
 Arguments arguments_of() {
   Arguments out;
-  out.call = CallName<kSymbol>::characters.data();
+  out.call = CallName<kSymbol>::kCharacters.data();
   return out;
 }
 

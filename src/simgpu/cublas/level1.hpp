@@ -13,7 +13,7 @@ cublasStatus_t ex(cudaDataType execution, Run run) {
     return run(static_cast<std::int32_t>(execution));
   }
   return call([&] {
-    refuse(std::string(CallName<kSymbol>::characters.data()) + " with execution type " +
+    refuse(std::string(CallName<kSymbol>::kCharacters.data()) + " with execution type " +
            std::to_string(execution));
   });
 }

@@ -23,7 +23,7 @@ using namespace blas::frame;
 constexpr Attribute kLayout[] = {
 #undef LT_LAYOUT
 #define LT_LAYOUT(name, member) \
-  {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(Layout, member), sizeof(Layout::member), true},
+  {offsetof(Layout, member), sizeof(Layout::member), CUBLASLT_MATRIX_LAYOUT_##name, true},
 #include "simgpu/cublaslt/attributes.def"
 #undef LT_LAYOUT
 #define LT_LAYOUT LT_IGNORE
@@ -31,7 +31,7 @@ constexpr Attribute kLayout[] = {
 constexpr Attribute kOperation[] = {
 #undef LT_OPERATION
 #define LT_OPERATION(name, member) \
-  {CUBLASLT_MATMUL_DESC_##name, offsetof(Operation, member), sizeof(Operation::member), true},
+  {offsetof(Operation, member), sizeof(Operation::member), CUBLASLT_MATMUL_DESC_##name, true},
 #include "simgpu/cublaslt/attributes.def"
 #undef LT_OPERATION
 #define LT_OPERATION LT_IGNORE
@@ -39,7 +39,7 @@ constexpr Attribute kOperation[] = {
 constexpr Attribute kTransform[] = {
 #undef LT_TRANSFORM
 #define LT_TRANSFORM(name, member) \
-  {CUBLASLT_MATRIX_TRANSFORM_DESC_##name, offsetof(Transform, member), sizeof(Transform::member), true},
+  {offsetof(Transform, member), sizeof(Transform::member), CUBLASLT_MATRIX_TRANSFORM_DESC_##name, true},
 #include "simgpu/cublaslt/attributes.def"
 #undef LT_TRANSFORM
 #define LT_TRANSFORM LT_IGNORE
@@ -47,7 +47,7 @@ constexpr Attribute kTransform[] = {
 constexpr Attribute kPreference[] = {
 #undef LT_PREFERENCE
 #define LT_PREFERENCE(name, member) \
-  {CUBLASLT_MATMUL_PREF_##name, offsetof(Preference, member), sizeof(Preference::member), true},
+  {offsetof(Preference, member), sizeof(Preference::member), CUBLASLT_MATMUL_PREF_##name, true},
 #include "simgpu/cublaslt/attributes.def"
 #undef LT_PREFERENCE
 #define LT_PREFERENCE LT_IGNORE
@@ -56,9 +56,9 @@ constexpr Attribute kAlgorithm[] = {
 #undef LT_ALGORITHM
 #undef LT_ALGORITHM_ID
 #define LT_ALGORITHM(name, member) \
-  {CUBLASLT_ALGO_CONFIG_##name, offsetof(Algorithm, member), sizeof(Algorithm::member), true},
+  {offsetof(Algorithm, member), sizeof(Algorithm::member), CUBLASLT_ALGO_CONFIG_##name, true},
 #define LT_ALGORITHM_ID(name, member) \
-  {CUBLASLT_ALGO_CONFIG_##name, offsetof(Algorithm, member), sizeof(Algorithm::member), false},
+  {offsetof(Algorithm, member), sizeof(Algorithm::member), CUBLASLT_ALGO_CONFIG_##name, false},
 #include "simgpu/cublaslt/attributes.def"
 };
 

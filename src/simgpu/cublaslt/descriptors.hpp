@@ -51,8 +51,8 @@ inline constexpr std::uint64_t kAlgorithmMark = 0x316d'6c61'7570'6773;  // one a
 
 // One attribute of a struct: how it is asked for, where it lies.
 struct Attribute {
-  int number;
   std::size_t offset, bytes;
+  int number;
   bool settable;
 };
 

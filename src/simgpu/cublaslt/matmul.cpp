@@ -139,15 +139,15 @@ void check_plain(const Operation& operation) {
   const struct {
     const void* pointer;
     const char* name;
-  } kAbsent[] = {{operation.a_scale, "A_SCALE_POINTER"},
-                 {operation.b_scale, "B_SCALE_POINTER"},
-                 {operation.c_scale, "C_SCALE_POINTER"},
-                 {operation.d_scale, "D_SCALE_POINTER"},
-                 {operation.d_amax, "AMAX_D_POINTER"},
-                 {operation.aux_scale, "EPILOGUE_AUX_SCALE_POINTER"},
-                 {operation.aux_amax, "EPILOGUE_AUX_AMAX_POINTER"},
-                 {operation.d_out_scale, "D_OUT_SCALE_POINTER"}};
-  for (const auto& attribute : kAbsent) {
+  } absent[] = {{operation.a_scale, "A_SCALE_POINTER"},
+                {operation.b_scale, "B_SCALE_POINTER"},
+                {operation.c_scale, "C_SCALE_POINTER"},
+                {operation.d_scale, "D_SCALE_POINTER"},
+                {operation.d_amax, "AMAX_D_POINTER"},
+                {operation.aux_scale, "EPILOGUE_AUX_SCALE_POINTER"},
+                {operation.aux_amax, "EPILOGUE_AUX_AMAX_POINTER"},
+                {operation.d_out_scale, "D_OUT_SCALE_POINTER"}};
+  for (const auto& attribute : absent) {
     if (attribute.pointer != nullptr) refuse(std::string("cublasLtMatmul with ") + attribute.name);
   }
 }

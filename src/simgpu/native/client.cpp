@@ -11,18 +11,27 @@
 #include "simgpu/runtime/call.hpp"
 
 namespace refrain::simgpu::native {
+namespace {
+
+bool first_time(const char* text) {
+  static std::mutex mutex;
+  static auto* said = new std::set<std::string>;  // never destroyed: calls come while the process ends
+  std::lock_guard lock(mutex);
+  return said->emplace(text).second;
+}
+
+}  // namespace
+
 void say(const char* library, const char* text) noexcept {
   std::fprintf(stderr, "simgpu %s: %s\n", library, text);
 }
 
 void say_unsupported(const char* library, const char* what) noexcept {
-  static std::mutex mutex;
-  static auto* said = new std::set<std::string>;
-  {
-    std::lock_guard lock(mutex);
-    if (!said->emplace(what).second) return;
+  try {
+    if (!first_time(what)) return;
+  } catch (const std::bad_alloc&) {  // then it may be said twice
   }
-  say(library, (std::string(what) + " is not supported").c_str());
+  std::fprintf(stderr, "simgpu %s: %s is not supported\n", library, what);
 }
 
 CUresult Client::find_device() {

@@ -32,19 +32,19 @@ struct Api {
   decltype(&::curandGenerateLogNormalDouble) log_normal_double;
 };
 
-const Api kOurs = {&curandCreateGeneratorHost,
-                   &curandDestroyGenerator,
-                   &curandSetPseudoRandomGeneratorSeed,
-                   &curandSetGeneratorOffset,
-                   &curandSetQuasiRandomGeneratorDimensions,
-                   &curandGenerate,
-                   &curandGenerateLongLong,
-                   &curandGenerateUniform,
-                   &curandGenerateUniformDouble,
-                   &curandGenerateNormal,
-                   &curandGenerateNormalDouble,
-                   &curandGenerateLogNormal,
-                   &curandGenerateLogNormalDouble};
+const Api ours = {&curandCreateGeneratorHost,
+                  &curandDestroyGenerator,
+                  &curandSetPseudoRandomGeneratorSeed,
+                  &curandSetGeneratorOffset,
+                  &curandSetQuasiRandomGeneratorDimensions,
+                  &curandGenerate,
+                  &curandGenerateLongLong,
+                  &curandGenerateUniform,
+                  &curandGenerateUniformDouble,
+                  &curandGenerateNormal,
+                  &curandGenerateNormalDouble,
+                  &curandGenerateLogNormal,
+                  &curandGenerateLogNormalDouble};
 
 // nullptr where the toolkit has no library.
 const Api* find_toolkit() {
@@ -68,7 +68,7 @@ const Api* find_toolkit() {
   look(api.normal_double, "curandGenerateNormalDouble");
   look(api.log_normal, "curandGenerateLogNormal");
   look(api.log_normal_double, "curandGenerateLogNormalDouble");
-  EXPECT_NE(reinterpret_cast<void*>(api.bits), reinterpret_cast<void*>(kOurs.bits));
+  EXPECT_NE(reinterpret_cast<void*>(api.bits), reinterpret_cast<void*>(ours.bits));
   return &api;
 #else
   return nullptr;
@@ -123,7 +123,7 @@ TEST_P(AsTheToolkit, TheSameNumbersOnTheHost) {
   // The toolkit takes seconds to start MRG32k3a.
   const std::uint64_t programs = GetParam() == CURAND_RNG_PSEUDO_MRG32K3A ? 2 : 8;
   for (std::uint64_t program = 1; program <= programs; ++program) {
-    const std::string wanted = play(*toolkit, GetParam(), program), found = play(kOurs, GetParam(), program);
+    const std::string wanted = play(*toolkit, GetParam(), program), found = play(ours, GetParam(), program);
     ASSERT_EQ(wanted.size(), found.size());
     const auto differs = std::mismatch(wanted.begin(), wanted.end(), found.begin()).first - wanted.begin();
     ASSERT_EQ(static_cast<std::ptrdiff_t>(wanted.size()), differs) << "program " << program;
@@ -139,12 +139,11 @@ TEST(Known, FirstNumbers) {
   const struct {
     curandRngType_t type;
     std::vector<unsigned> numbers;
-  } kKnown[] = {
-      {CURAND_RNG_PSEUDO_DEFAULT, {3179217846, 3955638199, 167591721, 4161663997}},
-      {CURAND_RNG_PSEUDO_MRG32K3A, {545508615, 341016064, 1125210161, 2161280324}},
-      {CURAND_RNG_PSEUDO_PHILOX4_32_10, {1713891541, 3781805453, 3159862348, 2600524760, 2219120097}},
-      {CURAND_RNG_QUASI_DEFAULT, {0, 2147483648, 3221225472, 1073741824, 1610612736}}};
-  for (const auto& known : kKnown) {
+  } rows[] = {{CURAND_RNG_PSEUDO_DEFAULT, {3179217846, 3955638199, 167591721, 4161663997}},
+              {CURAND_RNG_PSEUDO_MRG32K3A, {545508615, 341016064, 1125210161, 2161280324}},
+              {CURAND_RNG_PSEUDO_PHILOX4_32_10, {1713891541, 3781805453, 3159862348, 2600524760, 2219120097}},
+              {CURAND_RNG_QUASI_DEFAULT, {0, 2147483648, 3221225472, 1073741824, 1610612736}}};
+  for (const auto& known : rows) {
     curandGenerator_t generator = nullptr;
     RAND(curandCreateGeneratorHost(&generator, known.type));
     std::vector<unsigned> found(known.numbers.size());

@@ -219,8 +219,10 @@ TEST(calls, unknown_functions_and_results_are_effects) {
       of_body(prologue + "same, (a); ld.param.b64 %rd4, [b]; st.u32 [%rd4], 1; }", declarations);
   EXPECT_EQ(shown(known), "8:w");
   EXPECT_TRUE(known.replayable()) << known.reason;
-  const KernelAccess indirect =
-      of_body("{ .param .b64 a; .param .b64 b; proto: .callprototype (.param .b64 _) _ (.param .b64 _); call (b), %rd4, (a), proto; }", declarations);
+  const KernelAccess indirect = of_body(
+      "{ .param .b64 a; .param .b64 b; proto: .callprototype (.param .b64 _) _ (.param .b64 _); call (b), "
+      "%rd4, (a), proto; }",
+      declarations);
   EXPECT_EQ(indirect.effects, static_cast<std::uint32_t>(kCalls));
 }
 

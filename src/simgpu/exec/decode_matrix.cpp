@@ -140,6 +140,7 @@ void FunctionDecoder::move_fragment(const ptx::Instruction& in, Op op) {
 void FunctionDecoder::flatten_address(Op& op) {
   if (op.relative != Relative::kNothing) refuse("local memory is not accessed by this instruction");
   if (op.imm == 0 && op.a != kNoSlot) return;
+  if (op.a == kNoSlot) op.a_is_64 = op.memory == Memory::kGeneric;
   Op add = op;
   add.kind = OpKind::kPlain;
   add.d = scratch_slot(op.a_is_64);

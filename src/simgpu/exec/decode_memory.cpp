@@ -116,7 +116,9 @@ void FunctionDecoder::load_or_store_wide(const ptx::Instruction& in, const Opera
 
 void FunctionDecoder::is_space(const ptx::Instruction& in, Op op) {
   if (in.operands.size() != 2) refuse("wrong number of operands");
-  switch (in.space()) {
+  // A cluster is one block: its shared memory is the block's.
+  const bool of_cluster = in.text.find(".shared::cluster") != std::string_view::npos;
+  switch (of_cluster ? ptx::Space::kShared : in.space()) {
     case ptx::Space::kShared: op.imm = static_cast<std::int64_t>(kSharedWindow); break;
     case ptx::Space::kLocal: op.imm = static_cast<std::int64_t>(kLocalWindow); break;
     case ptx::Space::kParam: op.imm = static_cast<std::int64_t>(kParamWindow); break;

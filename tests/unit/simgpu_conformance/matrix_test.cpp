@@ -357,5 +357,19 @@ TEST(small_matrices, are_loaded_stored_and_transposed) {
   }
 }
 
+TEST(small_matrices, by_the_name_of_a_variable) {
+  // Each lane's address is the same row, displaced: all rows of the matrix are alike.
+  TestDevice device(kHead + ".shared .align 16 .b8 sm[64];\n" + kParams +
+                    "ld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%x90]; st.shared.v4.b32 [sm+32], {%r2, %r3, "
+                    "%r4, %r5}; bar.sync 0;\n"
+                    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [sm+32];\n" +
+                    moves("st", "f16", 10, 1, 93) + "ret; }\n");
+  const std::vector<std::uint16_t> row{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto from = device.upload(row), to = device.upload(std::vector<std::uint16_t>(64));
+  device.launch("k", shape_of(1, 32), from, from, from, to);
+  const auto got = device.download<std::uint16_t>(to, 64);
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(got[i], row[i % 8]);
+}
+
 }  // namespace
 }  // namespace refrain::conformance

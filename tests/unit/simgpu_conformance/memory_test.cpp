@@ -109,6 +109,23 @@ TEST(memory, packing_and_unpacking) {
             (std::vector<std::uint16_t>{2, 1, 3, 4, 4, 3, 2, 1, 3, 4}));
 }
 
+TEST(memory, spaces_of_generic_addresses) {
+  TestDevice device(kernel(
+      ".local .align 8 .b8 lo[16]; mov.u64 %x3, sm; cvta.shared.u64 %x4, %x3; mov.u64 %x5, lo; "
+      "cvta.local.u64 %x6, %x5; mov.u32 %r1, 0;\n"
+      "isspacep.shared %p1, %x4; selp.u32 %r2, 1, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.shared::cluster %p1, %x4; selp.u32 %r2, 2, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.local %p1, %x6; selp.u32 %r2, 4, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.global %p1, %x2; selp.u32 %r2, 8, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.global %p1, %x4; selp.u32 %r2, 16, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.shared %p1, %x6; selp.u32 %r2, 32, 0, %p1; or.b32 %r1, %r1, %r2;\n"
+      "isspacep.param %p1, %x2; selp.u32 %r2, 64, 0, %p1; or.b32 %r1, %r1, %r2; st.global.u32 [%x2], %r1;",
+      ".shared .align 8 .b8 sm[16];\n"));
+  const auto to = device.upload(std::vector<std::uint32_t>(1, 0));
+  device.launch("k", shape_of(1, 1), to, to);
+  EXPECT_EQ(device.download<std::uint32_t>(to, 1)[0], 15u);
+}
+
 // An atomic operation by 32 lanes at four places, in order of the lanes.
 struct Atomic {
   std::string words;  // after atom, without space

@@ -2,6 +2,8 @@
 // It keeps what it reads and must not decide whether an instruction is supported.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ptx/names.hpp"
 #include "ptx/parser.hpp"
 
@@ -144,6 +146,22 @@ void Parser::opcode_words(Instruction& instruction, const Token& opcode) {
   instruction.text = {opcode.text.data(), static_cast<std::size_t>(end - opcode.text.data())};
 }
 
+namespace {
+
+// What every form of an opcode has at least: whoever reads the tree may take the first two for granted.
+std::size_t least_operands(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kBar:
+    case Opcode::kBarrier:
+    case Opcode::kCp:
+    case Opcode::kMbarrier:
+    case Opcode::kUnknown: return 0;
+    default: return std::min<std::size_t>(roles_of(opcode).size(), 2);
+  }
+}
+
+}  // namespace
+
 void Parser::instruction(Instruction parsed, const Token& opcode) {
   parsed.opcode = find_opcode(opcode.text);
   parsed.line = opcode.line;
@@ -164,6 +182,10 @@ void Parser::instruction(Instruction parsed, const Token& opcode) {
     } while (accept(','));
   }
   expect(';', "after an instruction");
+  if (parsed.operands.size() < least_operands(parsed.opcode)) {
+    fail_at(opcode,
+            fmt::format("'{}' has {} operands, which are too few", parsed.text, parsed.operands.size()));
+  }
   function_->body.push_back(std::move(parsed));
 }
 

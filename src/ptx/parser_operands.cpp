@@ -141,7 +141,8 @@ Operand Parser::name_operand() {
     }
     return operand;
   }
-  if (at.text[0] != '%') {
+  if (at.text.empty()) fail_at(at, "an operand expected");
+  if (at.text.front() != '%') {
     operand.kind = OperandKind::kLabel;
     return operand;
   }

@@ -18,8 +18,6 @@ namespace {
 constexpr std::uint64_t kPatience = 1u << 22;
 // Its share of each round from then on.
 constexpr std::uint64_t kTurn = 1u << 13;
-// Without any block's end in so many operations, they wait for what cannot come. Minutes.
-constexpr std::uint64_t kHangOperations = 1ull << 33;
 // The threads that can be on a device at once: of an A100 or H200, to a few.
 constexpr std::uint64_t kResidentThreads = 132 * 2048;
 // Waking other threads is not worth it for less.
@@ -65,7 +63,7 @@ class GridRunner {
     BlockRunner runner(launch_, false, own);
     for (std::uint64_t number = 0; number < blocks_; ++number) {
       runner.begin(index_of(number));
-      if (!runner.run(kPatience)) {
+      if (!runner.run(std::min(kPatience, launch_.mistakes->settings().hang_operations))) {
         take_turns(runner, number + 1, own);
         break;
       }
@@ -79,6 +77,7 @@ class GridRunner {
     std::deque<BlockRunner> runners;  // the first one aside
     std::vector<BlockRunner*> resident{&first};
     std::vector<BlockRunner*> spare;
+    const std::uint64_t hang_operations = launch_.mistakes->settings().hang_operations;
     std::uint64_t last_end = counts.warp_instructions;
     while (!resident.empty()) {
       if (next < blocks_ && resident.size() < limit) {
@@ -96,7 +95,7 @@ class GridRunner {
         spare.push_back(*it);
         it = resident.erase(it);
       }
-      if (!resident.empty() && counts.warp_instructions - last_end > kHangOperations) {
+      if (!resident.empty() && counts.warp_instructions - last_end > hang_operations) {
         resident.front()->raise_hang("the block does not end: it waits for what nobody does");
       }
     }
@@ -114,7 +113,7 @@ class GridRunner {
         BlockRunner runner(launch_, true, own[worker]);
         while ((number = next.fetch_add(1)) < end.load()) {
           runner.begin(index_of(number));
-          if (!runner.run(kHangOperations)) runner.raise_hang("the block does not end");
+          if (!runner.run(launch_.mistakes->settings().hang_operations)) runner.raise_hang("the block does not end");
         }
       } catch (...) {  // passed on below: of all that there are, the one of the first block
         errors[worker] = std::current_exception();

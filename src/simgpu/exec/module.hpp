@@ -70,6 +70,8 @@ struct ExecutionSettings {
   bool ordered_atomics = true;
   bool check_uninitialised = false;  // needs an AddressSpace with a shadow
   bool check_barriers = true;
+  // A launch in which no block ends within so many operations of warps waits for what cannot come. Minutes.
+  std::uint64_t hang_operations = 1ull << 33;
   // What the checks find ends the launch; with this it is told, once for each place, and the launch goes on.
   void (*report)(const std::string& text) = nullptr;
 };

@@ -186,7 +186,7 @@ void selp(Warp& w, const Op& op, LaneMask mask) {
   const T* b = w.at<T>(op.b);
   const LaneMask choice = op.c_negated ? ~w.predicate(op.c) : w.predicate(op.c);
   T values[kLanes];
-#pragma GCC ivdep
+  SIMGPU_INDEPENDENT_LANES
   for (std::uint32_t i = 0; i < kLanes; ++i) values[i] = ((choice >> i) & 1u) != 0 ? a[i] : b[i];
   blend(d, values, mask);
 }

@@ -17,7 +17,7 @@ std::uint64_t span_bytes(const Copy& copy, const Place& place) {
 
 void check_reachable(const Device& device, const Copy& copy, const Place& place, Access access) {
   require(place.address != 0);
-  if (!place.on_device) return;
+  if (!place.on_device && !device.memory.owns(place.address)) return;
   require(device.memory.translate(place.address, span_bytes(copy, place), access) != nullptr);
 }
 
@@ -134,7 +134,8 @@ Place described_place(const Device& device, CUmemorytype type, std::uint64_t hos
 }  // namespace
 
 Place place_of(const Device& device, std::uint64_t address) {
-  return {device.memory.owns(address), address, 0, 0};
+  const bool pinned = find_host_range(device, reinterpret_cast<const void*>(address), 1) != nullptr;
+  return {device.memory.owns(address) && !pinned, address, 0, 0};
 }
 
 Copy linear_copy(const Device& device, std::uint64_t to, std::uint64_t from, std::size_t bytes) {

@@ -67,7 +67,7 @@ using ContextRef = std::shared_ptr<Context>;
 struct HostRange {
   std::uint64_t bytes;
   unsigned flags;
-  bool owned;  // allocated by us, not registered
+  bool owned;  // allocated by us, not registered: kernels reach it at the same address
 };
 
 // Memory behind one cuMemCreate. It lives while it has handles or mappings.
@@ -83,11 +83,10 @@ struct Mapping {
   unsigned long long access;
 };
 
-// Memory that the host may touch at its device address. mapped_bytes: whole pages.
+// Memory that the host may touch at its device address.
 struct ManagedRange {
-  std::uint64_t bytes, mapped_bytes;
-  PhysicalHandle handle;
-  const Context* context;
+  std::uint64_t bytes;
+  const Context* context;  // nullptr: a variable of a loaded module
 };
 
 // Handles are addresses of the objects; a handle that is not in its table is invalid.
@@ -123,7 +122,8 @@ struct Device {
   AddressSpace memory;
   Queue queue;
   Statistics statistics;
-  std::uint64_t stall_ns = 0;  // of VMM calls, charged to the next item that is queued
+  DeviceAddress barrier_words = 0;  // of the cooperative launch that runs; 0: there was none yet
+  std::uint64_t stall_ns = 0;       // of VMM calls, charged to the next item that is queued
   std::uint64_t next_id = 1;
 
   ContextRef primary;
@@ -155,6 +155,7 @@ ContextRef make_context(Device& device, unsigned flags, bool primary);
 void destroy_context(Lock& lock, Device& device, const ContextRef& context);
 StreamRef make_stream(Device& device, Context& context, unsigned flags, int priority);
 
+// Also of memory that lies among the device's addresses: this one is the host's own.
 // The pinned range that holds all of [pointer, pointer + bytes), or nullptr.
 const std::pair<const std::uintptr_t, HostRange>* find_host_range(const Device& device, const void* pointer,
                                                                   std::uint64_t bytes);

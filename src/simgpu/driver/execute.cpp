@@ -37,7 +37,7 @@ CUresult code_of(FaultKind kind) {
 std::byte* reach(const Device& device, const Place& place, std::uint64_t offset, std::uint64_t bytes,
                  Access access, std::string_view what) {
   const std::uint64_t address = place.address + offset;
-  if (!place.on_device) return reinterpret_cast<std::byte*>(address);
+  if (!place.on_device && !device.memory.owns(address)) return reinterpret_cast<std::byte*>(address);
   std::byte* pointer = device.memory.translate(address, bytes, access);
   if (pointer == nullptr) {
     throw FaultError{
@@ -107,9 +107,24 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
   item.end_ns += transfer_ns(row_bytes * fill.height, profile().memory_bytes_per_ns, item.in_graph);
 }
 
+// The words that cooperative_groups' grid barrier uses, as it finds them before a launch. None of the
+// device's memory goes into them. One kernel runs at a time, so that there need be only one pair.
+DeviceAddress fresh_barrier_words(Device& device) {
+  constexpr std::uint32_t kWords[] = {8, 0};
+  if (device.barrier_words == 0 &&
+      device.memory.allocate(sizeof kWords, device.barrier_words, Kind::kHost) != MemoryError::kNone) {
+    throw std::bad_alloc();
+  }
+  std::memcpy(device.memory.translate(device.barrier_words, sizeof kWords, Access::kReadWrite), kWords,
+              sizeof kWords);
+  return device.barrier_words;
+}
+
 void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   ExecutionCounts counts;
-  const auto fault = launch.function->kernel->run(launch.shape, launch.params, item.start_ns, counts);
+  LaunchShape shape = launch.shape;
+  if (launch.cooperative) shape.workspace = fresh_barrier_words(device);
+  const auto fault = launch.function->kernel->run(shape, launch.params, item.start_ns, counts);
   ++device.statistics.kernels;
   device.statistics.thread_instructions += counts.thread_instructions;
   item.end_ns += kernel_ns(counts, item.in_graph);
@@ -157,6 +172,9 @@ void execute(Lock& lock, Item& item) {
   }
   try {
     perform(device, item);
+  } catch (const std::bad_alloc&) {
+    item.context->fault = CUDA_ERROR_OUT_OF_MEMORY;
+    device.queue.drop(*item.context);
   } catch (const FaultError& fault) {
     say(fault.message);
     ++device.statistics.faults;

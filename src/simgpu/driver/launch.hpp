@@ -7,7 +7,7 @@ namespace refrain::simgpu::driver {
 
 // Checks the shape against device and function and copies the parameters.
 KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShape& shape, void* const* params,
-                       void* const* extra);
+                       void* const* extra, bool cooperative = false);
 KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params);
 // The pointers in it are good until the node changes.
 CUDA_KERNEL_NODE_PARAMS_v2 params_of(GraphNode& node);

@@ -52,6 +52,14 @@ void find_global(const Library& library, const char* name, CUdeviceptr* address,
   if (bytes != nullptr) *bytes = global->bytes;
 }
 
+// A variable that is managed, and only such.
+void find_managed(const Library& library, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+  require(name != nullptr);
+  const GlobalVariable* global = library.code->find_global(name);
+  require(global != nullptr && global->managed, CUDA_ERROR_NOT_FOUND);
+  find_global(library, name, address, bytes);
+}
+
 template <class Handle>
 void list_functions(const Library& library, Handle* out, unsigned count) {
   require(out != nullptr || count == 0);
@@ -166,4 +174,9 @@ CUresult cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
   return api(Need::kContext,
              [&](Session& session) { find_global(*loaded(session, handle), name, address, bytes); });
+}
+
+CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  return api(Need::kDevice,
+             [&](Session& session) { find_managed(*loaded(session, handle), name, address, bytes); });
 }

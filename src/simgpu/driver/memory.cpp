@@ -1,7 +1,5 @@
 // cuMemAlloc and friends, pinned host memory, stream-ordered allocation. It must not copy (copy.cpp) or map
 // (virtual.cpp).
-#include <cstdlib>
-
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/submit.hpp"
@@ -10,7 +8,6 @@ namespace refrain::simgpu::driver {
 namespace {
 
 constexpr std::size_t kPitchAlignment = 512;
-constexpr std::size_t kHostAlignment = 4096;
 
 DeviceAddress allocate(Session& session, std::size_t bytes) {
   require(bytes > 0);
@@ -43,12 +40,11 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     session.forbid_while_capturing();
     require(out != nullptr && bytes > 0);
     require((flags & ~7U) == 0);
-    const std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-    require(rounded >= bytes, CUDA_ERROR_OUT_OF_MEMORY);
-    void* pointer = std::aligned_alloc(kHostAlignment, rounded);
-    require(pointer != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
-    session.device.host_ranges[reinterpret_cast<std::uintptr_t>(pointer)] = {bytes, flags, true};
-    *out = pointer;
+    DeviceAddress address = 0;
+    require(session.device.memory.allocate(bytes, address, Kind::kHost) == MemoryError::kNone,
+            CUDA_ERROR_OUT_OF_MEMORY);
+    session.device.host_ranges[address] = {bytes, flags, true};
+    *out = reinterpret_cast<void*>(address);
   });
 }
 
@@ -135,7 +131,7 @@ CUresult cuMemFreeHost(void* pointer) {
     session.forbid_while_capturing();
     session.wait_all();
     ranges.erase(reinterpret_cast<std::uintptr_t>(pointer));
-    std::free(pointer);
+    require(session.device.memory.free(reinterpret_cast<CUdeviceptr>(pointer)) == MemoryError::kNone);
   });
 }
 
@@ -162,6 +158,16 @@ CUresult cuMemHostUnregister(void* pointer) {
     const auto found = ranges.find(reinterpret_cast<std::uintptr_t>(pointer));
     require(found != ranges.end() && !found->second.owned, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
     ranges.erase(found);
+  });
+}
+
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* out, void* pointer, unsigned flags) {
+  return api(Need::kContext, [&](Session& session) {
+    require(out != nullptr && flags == 0);
+    const auto* range = find_host_range(session.device, pointer, 1);
+    require(range != nullptr);
+    if (!range->second.owned) refuse("the device address of registered host memory");
+    *out = reinterpret_cast<CUdeviceptr>(pointer);
   });
 }
 

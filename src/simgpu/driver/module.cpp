@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fatbin/fatbin.hpp"
+#include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/settings.hpp"
 
 namespace refrain::simgpu::driver {
@@ -55,9 +56,20 @@ std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
   fail(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text, nor a fat binary, nor an ELF file");
 }
 
+void forget_managed(Device& device, const Library& library) {
+  if (library.code == nullptr) return;
+  for (const GlobalVariable& global : library.code->globals()) {
+    if (global.managed) device.managed.erase(global.address);
+  }
+}
+
 std::unique_ptr<Module> make_code(Device& device, const Source& source) {
-  return source.native != nullptr ? load_native(*source.native, device.memory)
-                                  : load_linked(source.ptx, device.memory, execution_settings());
+  auto code = source.native != nullptr ? load_native(*source.native, device.memory)
+                                       : load_linked(source.ptx, device.memory, execution_settings());
+  for (const GlobalVariable& global : code->globals()) {
+    if (global.managed) device.managed.emplace(global.address, ManagedRange{global.bytes, nullptr});
+  }
+  return code;
 }
 
 // One text for each object of the program. Those of libraries that come as machine code only (cudadevrt) are
@@ -144,6 +156,7 @@ void load(Device& device, Library& library) {
 
 void unload(Device& device, Library& library) {
   for (const auto& [name, function] : library.functions) device.functions.remove(function.get());
+  forget_managed(device, library);
   device.libraries.remove(&library);
 }
 
@@ -159,6 +172,7 @@ void reload_libraries(Device& device) {
   for (const auto& [handle, library] : device.libraries.all()) {
     if (library->is_module || library->code == nullptr) continue;
     for (const auto& [name, function] : library->functions) function->code = nullptr;
+    forget_managed(device, *library);
     library->code = nullptr;  // the old variables go before the new ones come
     library->code = make_code(device, library->source);
     for (const auto& [name, function] : library->functions) {

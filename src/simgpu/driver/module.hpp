@@ -39,6 +39,9 @@ struct Library {
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 };
 
+// How many blocks of that many threads fit on a multiprocessor.
+std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std::uint64_t dynamic_bytes);
+
 // The PTX of an image that suits the device, or its native kernels; a file has none of those. Throws
 // CudaError after saying what is wrong.
 Source choose_source(const void* image);

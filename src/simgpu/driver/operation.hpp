@@ -21,12 +21,13 @@ struct Graph;
 struct KernelLaunch {
   std::shared_ptr<Function> function;
   LaunchShape shape;
+  bool cooperative = false;
   std::vector<std::byte> params;  // in kernel layout
 };
 
 // Linear memory, seen as slices of rows.
 struct Place {
-  bool on_device = false;
+  bool on_device = false;  // not so: host memory, also where the device can reach it
   std::uint64_t address = 0;
   std::uint64_t pitch_bytes = 0;
   std::uint64_t slice_bytes = 0;

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "simgpu/driver/execute.hpp"
-#include "simgpu/driver/graph.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/settings.hpp"
@@ -81,6 +81,8 @@ void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   for (const auto& [address, bytes] : context->allocations) device.memory.free(address);
   context->allocations.clear();
   free_managed_of(device, *context);
+  device.live_graph_memory.clear();
+  device.graph_bytes = 0;
   device.contexts.remove(context.get());
 }
 

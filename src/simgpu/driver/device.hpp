@@ -24,7 +24,9 @@ namespace refrain::simgpu::driver {
 struct Capture;
 struct Graph;
 struct GraphExec;
+struct GraphMemory;
 struct GraphNode;
+struct UserObject;
 struct Function;
 struct Library;
 
@@ -36,7 +38,8 @@ struct Stream {
   bool legacy = false;
   ItemRef last;
   std::shared_ptr<Capture> capture;
-  std::vector<GraphNode*> capture_tail;  // what the next captured operation depends on
+  std::vector<GraphNode*> capture_tail;        // what the next captured operation depends on
+  std::vector<CUgraphEdgeData> capture_edges;  // as told to the program: all plain
 
   bool blocking() const noexcept { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
 };
@@ -140,6 +143,10 @@ struct Device {
 
   std::map<std::uintptr_t, HostRange> host_ranges;
   std::map<DeviceAddress, ManagedRange> managed;
+  std::map<DeviceAddress, std::weak_ptr<GraphMemory>> graph_memory;         // of all nodes that allocate
+  std::map<DeviceAddress, std::shared_ptr<GraphMemory>> live_graph_memory;  // in use, in the order of calls
+  std::uint64_t graph_bytes = 0, graph_peak_bytes = 0;
+  HandleTable<UserObject> user_objects;
   std::map<PhysicalHandle, PhysicalMemory> physical;
   std::map<DeviceAddress, Mapping> mappings;
   std::map<DeviceAddress, std::uint64_t> reservations;

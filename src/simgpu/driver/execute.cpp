@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "simgpu/driver/device.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
@@ -143,8 +144,11 @@ void run_host_call(Lock& lock, const HostCall& call) {
   lock.lock();
 }
 
-void release_memory(Device& device, Context& context, DeviceAddress address) {
-  if (device.memory.free(address) != MemoryError::kNone) {
+void release_memory(Device& device, Context& context, const ReleaseMemory& release) {
+  const DeviceAddress address = release.address;
+  const bool done = release.memory != nullptr ? detach_graph_memory(*release.memory)
+                                              : device.memory.free(address) == MemoryError::kNone;
+  if (!done) {
     throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
                      fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};
   }
@@ -154,7 +158,11 @@ void release_memory(Device& device, Context& context, DeviceAddress address) {
 // What touches device memory, under the memory's own lock.
 void perform(Device& device, Item& item) {
   if (const auto* release = std::get_if<ReleaseMemory>(&item.operation)) {
-    return release_memory(device, *item.context, release->address);
+    return release_memory(device, *item.context, *release);
+  }
+  if (const auto* made = std::get_if<AllocateMemory>(&item.operation)) {
+    if (!attach_graph_memory(*made->memory)) throw std::bad_alloc();
+    return;
   }
   std::lock_guard busy(device.memory.execution_mutex());
   if (const auto* kernel = std::get_if<KernelLaunch>(&item.operation)) run_kernel(device, *kernel, item);

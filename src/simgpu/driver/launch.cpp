@@ -61,9 +61,8 @@ struct Attributes {
   bool cooperative = false;
 };
 
-void read_attribute(const CUlaunchAttribute& attribute, Attributes& out) {
-  const auto& value = attribute.value;
-  switch (attribute.id) {
+void read_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value, Attributes& out) {
+  switch (id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -78,7 +77,7 @@ void read_attribute(const CUlaunchAttribute& attribute, Attributes& out) {
         refuse("a launch with thread block clusters");
       }
       return;
-    default: refuse(fmt::format("launch attribute {}", static_cast<int>(attribute.id)));
+    default: refuse(fmt::format("launch attribute {}", static_cast<int>(id)));
   }
 }
 
@@ -97,9 +96,8 @@ KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShap
   KernelLaunch out;
   out.function = device.functions.need(handle);
   out.shape = shape;
-  out.cooperative = cooperative;
   check_shape(*out.function, shape);
-  if (cooperative) check_resident(*out.function, shape);
+  set_cooperative(out, cooperative);
   const Kernel& kernel = *out.function->kernel;
   out.params.resize(kernel.param_bytes());
   require(params == nullptr || extra == nullptr);
@@ -111,6 +109,17 @@ KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShap
     require(kernel.params().empty());
   }
   return out;
+}
+
+void set_cooperative(KernelLaunch& launch, bool cooperative) {
+  if (cooperative) check_resident(*launch.function, launch.shape);
+  launch.cooperative = cooperative;
+}
+
+void set_launch_attribute(KernelLaunch& launch, CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+  Attributes attributes{launch.cooperative};
+  read_attribute(id, value, attributes);
+  set_cooperative(launch, attributes.cooperative);
 }
 
 KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
@@ -157,7 +166,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   Attributes attributes;
   const CUresult checked = api(Need::kContext, [&](Session&) {
     for (unsigned index = 0; index < config->numAttrs; ++index)
-      read_attribute(config->attrs[index], attributes);
+      read_attribute(config->attrs[index].id, config->attrs[index].value, attributes);
   });
   if (checked != CUDA_SUCCESS) return checked;
   return launch(function,

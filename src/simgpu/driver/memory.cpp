@@ -1,5 +1,6 @@
 // cuMemAlloc and friends, pinned host memory, stream-ordered allocation. It must not copy (copy.cpp) or map
 // (virtual.cpp).
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/submit.hpp"
@@ -108,8 +109,10 @@ CUresult cuMemFree(CUdeviceptr address) {
     if (address == 0) return;
     session.forbid_while_capturing();
     const bool managed = session.device.managed.contains(address);
-    require(managed || session.context->allocations.contains(address));
+    const auto of_graph = forget_graph_memory(session.device, address);
+    require(managed || of_graph != nullptr || session.context->allocations.contains(address));
     session.wait_all();  // as on a device, a free waits for the work that may use the memory
+    if (of_graph != nullptr) return require(detach_graph_memory(*of_graph));
     if (managed) return free_managed(session.device, address);
     require(session.context->allocations.erase(address) == 1);
     require(session.device.memory.free(address) == MemoryError::kNone);
@@ -183,7 +186,11 @@ CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream handle) {
   return api(Need::kContext, [&](Session& session) {
     require(out != nullptr);
     const StreamRef stream = session.stream(handle);
-    if (stream->capture != nullptr) refuse("cuMemAllocAsync in a stream capture");
+    if (stream->capture != nullptr) {
+      auto memory = make_graph_memory(session.device, *stream->capture->graph, bytes);
+      *out = memory->address;
+      return capture_operation(*stream, AllocateMemory{std::move(memory)});
+    }
     *out = allocate_in_order(session, stream, bytes);
   });
 }
@@ -196,10 +203,15 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool po
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   return api(Need::kContext, [&](Session& session) {
     if (address == 0) return;
-    require(session.context->allocations.contains(address));
     const StreamRef stream = session.stream(handle);
-    if (stream->capture != nullptr) refuse("cuMemFreeAsync in a stream capture");
-    submit(session, stream, ReleaseMemory{address});
+    std::shared_ptr<GraphMemory> memory;
+    if (stream->capture != nullptr) {
+      memory = graph_memory_of(session.device, *stream->capture->graph, address);
+    } else {
+      memory = forget_graph_memory(session.device, address);
+      require(memory != nullptr || session.context->allocations.contains(address));
+    }
+    submit(session, stream, ReleaseMemory{address, std::move(memory)});
   });
 }
 

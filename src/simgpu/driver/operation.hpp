@@ -17,6 +17,7 @@ namespace refrain::simgpu::driver {
 struct Event;
 struct Function;
 struct Graph;
+struct GraphMemory;
 
 struct KernelLaunch {
   std::shared_ptr<Function> function;
@@ -63,12 +64,16 @@ struct WaitEvent {
 };
 struct ReleaseMemory {
   DeviceAddress address = 0;
+  std::shared_ptr<GraphMemory> memory;  // nullptr: an allocation
+};
+struct AllocateMemory {
+  std::shared_ptr<GraphMemory> memory;
 };
 struct ChildGraph {
   std::shared_ptr<Graph> graph;
 };
 
 using Operation = std::variant<Nothing, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
-                               ReleaseMemory, ChildGraph>;
+                               ReleaseMemory, ChildGraph, AllocateMemory>;
 
 }  // namespace refrain::simgpu::driver

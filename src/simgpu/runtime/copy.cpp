@@ -56,13 +56,6 @@ CUDA_MEMCPY2D as_2d(const CUDA_MEMCPY3D& from) {
   return out;
 }
 
-// The address inside a symbol, checked.
-void* in_symbol(const DriverApi& cu, const void* symbol, std::size_t offset, std::size_t bytes) {
-  const Symbol found = symbol_of(cu, symbol);
-  require(offset <= found.bytes && bytes <= found.bytes - offset);
-  return reinterpret_cast<void*>(found.address + offset);
-}
-
 }  // namespace
 
 CUDA_MEMCPY3D flat_copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -96,6 +89,26 @@ CUDA_MEMCPY3D copy_of(const cudaMemcpy3DParms& params) {
   out.dstXInBytes = params.dstPos.x;
   out.dstY = params.dstPos.y;
   out.dstZ = params.dstPos.z;
+  return out;
+}
+
+void* in_symbol(const DriverApi& cu, const void* symbol, std::size_t offset, std::size_t bytes) {
+  const Symbol found = symbol_of(cu, symbol);
+  require(offset <= found.bytes && bytes <= found.bytes - offset);
+  return reinterpret_cast<void*>(found.address + offset);
+}
+
+cudaMemcpy3DParms params_of(const CUDA_MEMCPY3D& copy) {
+  cudaMemcpy3DParms out{};
+  const bool from_host = copy.srcMemoryType == CU_MEMORYTYPE_HOST;
+  const bool to_host = copy.dstMemoryType == CU_MEMORYTYPE_HOST;
+  void* from = from_host ? const_cast<void*>(copy.srcHost) : reinterpret_cast<void*>(copy.srcDevice);
+  void* to = to_host ? copy.dstHost : reinterpret_cast<void*>(copy.dstDevice);
+  out.srcPtr = {from, copy.srcPitch, copy.WidthInBytes, copy.srcHeight};
+  out.dstPtr = {to, copy.dstPitch, copy.WidthInBytes, copy.dstHeight};
+  out.extent = {copy.WidthInBytes, copy.Height, copy.Depth};
+  out.kind = from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
+                       : (to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice);
   return out;
 }
 

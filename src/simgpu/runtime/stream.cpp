@@ -53,6 +53,12 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
 
 SIMGPU_FORWARD(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode),
                cu.cuStreamBeginCapture(stream, static_cast<CUstreamCaptureMode>(mode)))
+SIMGPU_FORWARD(cudaStreamBeginCaptureToGraph,
+               (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+                const cudaGraphEdgeData* edges, size_t count, cudaStreamCaptureMode mode),
+               cu.cuStreamBeginCaptureToGraph(stream, graph, dependencies,
+                                              reinterpret_cast<const CUgraphEdgeData*>(edges), count,
+                                              static_cast<CUstreamCaptureMode>(mode)))
 SIMGPU_FORWARD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t* graph),
                cu.cuStreamEndCapture(stream, graph))
 SIMGPU_FORWARD(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus* status),

@@ -8,6 +8,7 @@
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/settings.hpp"
 
 namespace refrain::simgpu::driver {
@@ -78,8 +79,9 @@ void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   }
   for (const void* handle : stale) device.events.remove(handle);
   unload_modules_of(device, *context);
-  for (const auto& [address, bytes] : context->allocations) device.memory.free(address);
-  context->allocations.clear();
+  while (!context->allocations.empty()) {
+    require(free_allocation(device, *context, context->allocations.begin()->first));
+  }
   free_managed_of(device, *context);
   device.live_graph_memory.clear();
   device.graph_bytes = 0;

@@ -26,6 +26,7 @@ struct Graph;
 struct GraphExec;
 struct GraphMemory;
 struct GraphNode;
+struct Pool;
 struct UserObject;
 struct Function;
 struct Library;
@@ -150,7 +151,10 @@ struct Device {
   std::map<PhysicalHandle, PhysicalMemory> physical;
   std::map<DeviceAddress, Mapping> mappings;
   std::map<DeviceAddress, std::uint64_t> reservations;
-  std::uint64_t pool_release_threshold = 0;
+  HandleTable<Pool> pools;
+  std::shared_ptr<Pool> default_pool;                      // made at its first use
+  std::shared_ptr<Pool> current_pool;                      // nullptr: the default one
+  std::map<DeviceAddress, std::shared_ptr<Pool>> pool_of;  // of allocations that come from pools
 };
 
 // nullptr before cuInit.

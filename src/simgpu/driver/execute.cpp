@@ -9,6 +9,7 @@
 #include "simgpu/driver/device.hpp"
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 
@@ -147,12 +148,11 @@ void run_host_call(Lock& lock, const HostCall& call) {
 void release_memory(Device& device, Context& context, const ReleaseMemory& release) {
   const DeviceAddress address = release.address;
   const bool done = release.memory != nullptr ? detach_graph_memory(*release.memory)
-                                              : device.memory.free(address) == MemoryError::kNone;
+                                              : free_allocation(device, context, address);
   if (!done) {
     throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
                      fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};
   }
-  context.allocations.erase(address);
 }
 
 // What touches device memory, under the memory's own lock.

@@ -2,6 +2,7 @@
 // (virtual.cpp).
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/submit.hpp"
 
@@ -10,30 +11,16 @@ namespace {
 
 constexpr std::size_t kPitchAlignment = 512;
 
-DeviceAddress allocate(Session& session, std::size_t bytes) {
-  require(bytes > 0);
-  DeviceAddress address = 0;
-  auto error = session.device.memory.allocate(bytes, address);
-  require(error != MemoryError::kInvalidValue);
-  require(error == MemoryError::kNone, CUDA_ERROR_OUT_OF_MEMORY);
-  try {
-    session.context->allocations.emplace(address, bytes);
-  } catch (const std::bad_alloc&) {
-    session.device.memory.free(address);
-    throw;
-  }
-  return address;
-}
-
 // Frees that are queued may make room.
-DeviceAddress allocate_in_order(Session& session, const StreamRef& stream, std::size_t bytes) {
+DeviceAddress allocate_in_order(Session& session, const StreamRef& stream, std::size_t bytes,
+                                const std::shared_ptr<Pool>& pool) {
   try {
-    return allocate(session, bytes);
+    return allocate(session, bytes, pool);
   } catch (const CudaError& error) {
     if (error.code != CUDA_ERROR_OUT_OF_MEMORY) throw;
   }
   session.wait(stream->last);
-  return allocate(session, bytes);
+  return allocate(session, bytes, pool);
 }
 
 CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
@@ -49,23 +36,19 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
   });
 }
 
-CUmemoryPool default_pool(const Device& device) {
-  return reinterpret_cast<CUmemoryPool>(const_cast<std::uint64_t*>(&device.pool_release_threshold));
-}
-
-CUresult get_pool(CUmemoryPool* out, CUdevice ordinal) {
-  return api(Need::kDevice, [&](Session& session) {
+// choose(session): the pool.
+template <class Choose>
+CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUstream handle, Choose choose) {
+  return api(Need::kContext, [&](Session& session) {
     require(out != nullptr);
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
-    *out = default_pool(session.device);
-  });
-}
-
-template <class Body>
-CUresult with_pool(CUmemoryPool pool, Body body) {
-  return api(Need::kDevice, [&](Session& session) {
-    require(pool == default_pool(session.device));
-    body(session.device);
+    const StreamRef stream = session.stream(handle);
+    const std::shared_ptr<Pool> pool = choose(session);
+    if (stream->capture != nullptr) {
+      auto memory = make_graph_memory(session.device, *stream->capture->graph, bytes);
+      *out = memory->address;
+      return capture_operation(*stream, AllocateMemory{std::move(memory)});
+    }
+    *out = allocate_in_order(session, stream, bytes, pool);
   });
 }
 
@@ -114,8 +97,7 @@ CUresult cuMemFree(CUdeviceptr address) {
     session.wait_all();  // as on a device, a free waits for the work that may use the memory
     if (of_graph != nullptr) return require(detach_graph_memory(*of_graph));
     if (managed) return free_managed(session.device, address);
-    require(session.context->allocations.erase(address) == 1);
-    require(session.device.memory.free(address) == MemoryError::kNone);
+    require(free_allocation(session.device, *session.context, address));
   });
 }
 
@@ -182,22 +164,13 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
   });
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream handle) {
-  return api(Need::kContext, [&](Session& session) {
-    require(out != nullptr);
-    const StreamRef stream = session.stream(handle);
-    if (stream->capture != nullptr) {
-      auto memory = make_graph_memory(session.device, *stream->capture->graph, bytes);
-      *out = memory->address;
-      return capture_operation(*stream, AllocateMemory{std::move(memory)});
-    }
-    *out = allocate_in_order(session, stream, bytes);
-  });
+CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  return allocate_async(out, bytes, stream, [](Session& session) { return current_pool(session.device); });
 }
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream handle) {
-  if (find_device() != nullptr && pool != default_pool(*find_device())) return CUDA_ERROR_INVALID_VALUE;
-  return cuMemAllocAsync(out, bytes, handle);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return allocate_async(out, bytes, stream,
+                        [&](Session& session) { return need_pool(session.device, pool); });
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
@@ -212,64 +185,5 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
       require(memory != nullptr || session.context->allocations.contains(address));
     }
     submit(session, stream, ReleaseMemory{address, std::move(memory)});
-  });
-}
-
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  return get_pool(out, ordinal);
-}
-CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  return get_pool(out, ordinal);
-}
-
-CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return with_pool(pool, [](Device&) {});
-}
-
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-  return with_pool(pool, [](Device&) {});  // freed memory is never kept
-}
-
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return with_pool(pool, [&](Device& device) {
-    require(value != nullptr);
-    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
-      device.pool_release_threshold = *static_cast<const cuuint64_t*>(value);
-    }
-  });
-}
-
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return with_pool(pool, [&](Device& device) {
-    require(value != nullptr);
-    switch (attribute) {
-      case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *static_cast<int*>(value) = 1; break;
-      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        *static_cast<cuuint64_t*>(value) = device.pool_release_threshold;
-        break;
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *static_cast<cuuint64_t*>(value) = device.memory.physical_used_bytes();
-        break;
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *static_cast<cuuint64_t*>(value) = device.memory.physical_peak_bytes();
-        break;
-      default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
-    }
-  });
-}
-
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc*, size_t) {
-  return with_pool(pool, [](Device&) {});
-}
-
-CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
-  return with_pool(pool, [&](Device&) {
-    require(flags != nullptr && location != nullptr);
-    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   });
 }

@@ -59,7 +59,14 @@ void answer(Session& session, const Known& known, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return store<unsigned long long>(out, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return store<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return store<CUmemoryPool>(out, nullptr);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
+      const auto found = session.device.pool_of.find(known.base);
+      return store<const void*>(out, found == session.device.pool_of.end() ? nullptr : found->second.get());
+    }
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return store<std::size_t>(out, known.bytes);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return store(out, known.base);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return store<unsigned long long>(out, known.base);
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return store<unsigned char>(out, 0);
     default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
   }
 }
@@ -70,6 +77,7 @@ std::size_t bytes_of(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED: return 1;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:

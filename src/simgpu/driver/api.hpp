@@ -24,6 +24,9 @@
 #undef cuGraphNodeGetDependencies
 #undef cuGraphNodeGetDependentNodes
 #undef cuGraphRemoveDependencies
+#undef cuLinkAddData
+#undef cuLinkAddFile
+#undef cuLinkCreate
 #undef cuMemAdvise
 #undef cuMemHostRegister
 #undef cuMemPrefetchAsync
@@ -61,6 +64,11 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
 CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* dependents, size_t* count);
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                    size_t count);
+CUresult cuLinkCreate(unsigned int count, CUjit_option* options, void** values, CUlinkState* out);
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t bytes, const char* name,
+                       unsigned int count, CUjit_option* options, void** values);
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned int count,
+                       CUjit_option* options, void** values);
 CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device);
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream);
 CUresult cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags);

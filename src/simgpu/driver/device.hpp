@@ -30,6 +30,7 @@ struct Pool;
 struct UserObject;
 struct Function;
 struct Library;
+struct LinkState;
 
 struct Stream {
   Context* context = nullptr;
@@ -37,6 +38,7 @@ struct Stream {
   int priority = 0;
   std::uint64_t id = 0;
   bool legacy = false;
+  std::map<CUstreamAttrID, CUstreamAttrValue> attributes;  // as set
   ItemRef last;
   std::shared_ptr<Capture> capture;
   std::vector<GraphNode*> capture_tail;        // what the next captured operation depends on
@@ -151,6 +153,7 @@ struct Device {
   std::map<PhysicalHandle, PhysicalMemory> physical;
   std::map<DeviceAddress, Mapping> mappings;
   std::map<DeviceAddress, std::uint64_t> reservations;
+  HandleTable<LinkState> link_states;
   HandleTable<Pool> pools;
   std::shared_ptr<Pool> default_pool;                      // made at its first use
   std::shared_ptr<Pool> current_pool;                      // nullptr: the default one

@@ -1,17 +1,21 @@
 // cuModule* and cuLibrary*. It must not parse images (module.cpp).
+#include "simgpu/driver/jit_log.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/session.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void* image) {
+CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void* image,
+                        const JitLog& log = {0, nullptr, nullptr}) {
   return api(Need::kContext, [&](Session& session) {
     require(out != nullptr && image != nullptr);
     auto library = add_library(session.device, choose(image), session.context.get());
     try {
       load(session.device, *library);
-    } catch (...) {
+      log.write({});
+    } catch (const std::exception&) {
+      log.write(library->load_log);
       unload(session.device, *library);
       throw;
     }
@@ -78,8 +82,9 @@ CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   return load_as_module(out, &choose_source, image);
 }
 
-CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) {
-  return load_as_module(out, &choose_source, image);
+CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned count, CUjit_option* options,
+                            void** values) {
+  return load_as_module(out, &choose_source, image, JitLog(count, options, values));
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {

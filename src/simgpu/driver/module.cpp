@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -84,10 +85,54 @@ Source choose_linked(const std::vector<const void*>& parts) {
   return out;
 }
 
+// Begins an image of ours; no other kind begins so. Then a 64-bit count, and for each text its 64-bit size
+// and bytes.
+constexpr char kLinkedMagic[4] = {'\x7f', 's', 'l', 'i'};
+
+std::uint64_t take_number(const char*& from) {
+  std::uint64_t out = 0;
+  std::memcpy(&out, from, sizeof out);
+  from += sizeof out;
+  return out;
+}
+
+Source choose_of_linked(const void* image) {
+  const char* from = static_cast<const char*>(image) + sizeof kLinkedMagic;
+  Source out;
+  for (std::uint64_t count = take_number(from); count > 0; --count) {
+    const std::uint64_t size = take_number(from);
+    out.ptx.emplace_back(from, size);
+    from += size;
+  }
+  return out;
+}
+
+void put(std::vector<char>& out, const void* from, std::size_t bytes) {
+  const std::size_t end = out.size();
+  out.resize(end + bytes);
+  std::memcpy(out.data() + end, from, bytes);
+}
+
+void put_number(std::vector<char>& out, std::uint64_t number) {
+  put(out, &number, sizeof number);
+}
+
 }  // namespace
+
+std::vector<char> linked_image(const std::vector<std::string>& ptx) {
+  std::vector<char> out;
+  put(out, kLinkedMagic, sizeof kLinkedMagic);
+  put_number(out, ptx.size());
+  for (const std::string& text : ptx) {
+    put_number(out, text.size());
+    put(out, text.data(), text.size());
+  }
+  return out;
+}
 
 Source choose_source(const void* image) {
   if (const native::Image* native = native_image(image)) return {{}, native};
+  if (std::memcmp(image, kLinkedMagic, sizeof kLinkedMagic) == 0) return choose_of_linked(image);
   try {
     if (const auto parts = fatbin::linked_images(image); !parts.empty()) return choose_linked(parts);
     switch (fatbin::classify(image)) {
@@ -140,6 +185,7 @@ void load(Device& device, Library& library) {
   } catch (const LoadError& error) {
     say(error.what());
     library.load_error = CUDA_ERROR_INVALID_PTX;
+    library.load_log = error.what();
     throw CudaError(CUDA_ERROR_INVALID_PTX);
   }
   for (const auto& kernel : library.code->kernels()) {

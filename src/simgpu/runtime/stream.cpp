@@ -37,6 +37,19 @@ SIMGPU_FORWARD(cudaStreamGetDevice, (cudaStream_t stream, int* device), cu.cuStr
 SIMGPU_FORWARD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void* data),
                cu.cuLaunchHostFunc(stream, function, data))
 
+SIMGPU_FORWARD(cudaStreamSetAttribute,
+               (cudaStream_t stream, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value),
+               cu.cuStreamSetAttribute(stream, static_cast<CUlaunchAttributeID>(id),
+                                       reinterpret_cast<const CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaStreamGetAttribute,
+               (cudaStream_t stream, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value),
+               cu.cuStreamGetAttribute(stream, static_cast<CUlaunchAttributeID>(id),
+                                       reinterpret_cast<CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from),
+               cu.cuStreamCopyAttributes(to, from))
+SIMGPU_FORWARD(cudaStreamAttachMemAsync, (cudaStream_t stream, void* pointer, size_t bytes, unsigned flags),
+               cu.cuStreamAttachMemAsync(stream, reinterpret_cast<CUdeviceptr>(pointer), bytes, flags))
+
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                   unsigned flags) {
   return call([&](const DriverApi& cu) {

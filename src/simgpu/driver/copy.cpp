@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/submit.hpp"
 
 namespace refrain::simgpu::driver {
@@ -18,7 +19,7 @@ std::uint64_t span_bytes(const Copy& copy, const Place& place) {
 void check_reachable(const Device& device, const Copy& copy, const Place& place, Access access) {
   require(place.address != 0);
   if (!place.on_device && !device.memory.owns(place.address)) return;
-  require(device.memory.translate(place.address, span_bytes(copy, place), access) != nullptr);
+  require(reachable(device, place.address, span_bytes(copy, place), access));
 }
 
 bool pageable(const Device& device, const Copy& copy, const Place& place) {

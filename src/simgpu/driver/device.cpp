@@ -19,7 +19,7 @@ std::atomic<Device*> the_device{nullptr};  // never destroyed: calls may come wh
 Device::Device()
     : memory(
           MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow()}),
-      queue(settings().schedule, &execute) {}
+      queue(settings().schedule, &execute, &ready) {}
 
 Device* find_device() noexcept {
   return the_device.load(std::memory_order_acquire);

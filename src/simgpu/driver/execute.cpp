@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "simgpu/driver/device.hpp"
@@ -133,6 +134,31 @@ void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   if (fault) throw FaultError{code_of(fault->kind), of_this_program(fault->message)};
 }
 
+void run_write(Device& device, const WriteValue& write) {
+  const Place place{true, write.address, 0, 0};
+  std::byte* to = reach(device, place, 0, write.bytes, Access::kReadWrite, "cuStreamWriteValue");
+  if (write.bytes == 4) {
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(to)).store(static_cast<std::uint32_t>(write.value));
+  } else {
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to)).store(write.value);
+  }
+  device.memory.mark_written(write.address, write.bytes);
+}
+
+template <class Unsigned, class Signed>
+bool fulfilled(const std::byte* at, const WaitValue& wait) {
+  // Aligned, and the host may write it at any time.
+  auto& word = *reinterpret_cast<Unsigned*>(const_cast<std::byte*>(at));
+  const Unsigned now = std::atomic_ref(word).load();
+  const auto value = static_cast<Unsigned>(wait.compared.value);
+  switch (wait.how) {
+    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<Signed>(now - value) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ: return now == value;
+    case CU_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
+    default: return static_cast<Unsigned>(~(now | value)) != 0;
+  }
+}
+
 void run_host_call(Lock& lock, const HostCall& call) {
   lock.unlock();
   thread_state().in_host_function = true;
@@ -168,9 +194,24 @@ void perform(Device& device, Item& item) {
   if (const auto* kernel = std::get_if<KernelLaunch>(&item.operation)) run_kernel(device, *kernel, item);
   if (const auto* copy = std::get_if<Copy>(&item.operation)) run_copy(device, *copy, item);
   if (const auto* fill = std::get_if<Fill>(&item.operation)) run_fill(device, *fill, item);
+  if (const auto* write = std::get_if<WriteValue>(&item.operation)) run_write(device, *write);
+  if (const auto* wait = std::get_if<WaitValue>(&item.operation)) {
+    reach(device, {true, wait->compared.address, 0, 0}, 0, wait->compared.bytes, Access::kRead,
+          "cuStreamWaitValue");
+  }
 }
 
 }  // namespace
+
+bool ready(const Item& item) {
+  const auto* wait = std::get_if<WaitValue>(&item.operation);
+  if (wait == nullptr) return true;
+  const std::uint32_t bytes = wait->compared.bytes;
+  const std::byte* at = find_device()->memory.translate(wait->compared.address, bytes, Access::kRead);
+  if (at == nullptr) return true;  // running it is a fault
+  return bytes == 4 ? fulfilled<std::uint32_t, std::int32_t>(at, *wait)
+                    : fulfilled<std::uint64_t, std::int64_t>(at, *wait);
+}
 
 void execute(Lock& lock, Item& item) {
   Device& device = *find_device();

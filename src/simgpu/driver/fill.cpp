@@ -1,6 +1,7 @@
 // cuMemset*: the synchronous names do not wait either, as documented for device memory; they do for memory
 // that the host sees. It must not touch the bytes.
 #include "simgpu/driver/copy.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/submit.hpp"
 
@@ -22,8 +23,7 @@ CUresult submit_fill(const Fill& fill, CUstream handle, Wait wait) {
     const std::uint64_t row = fill.width * fill.element_bytes;
     require(fill.height == 1 || fill.pitch_bytes >= row);
     const std::uint64_t span = (fill.height - 1) * fill.pitch_bytes + row;
-    require(stream->capture != nullptr ||
-            session.device.memory.translate(fill.address, span, Access::kReadWrite) != nullptr);
+    require(stream->capture != nullptr || reachable(session.device, fill.address, span, Access::kReadWrite));
     const bool must_wait = wait == Wait::kIfHostSees && host_sees(session.device, fill.address);
     if (must_wait) session.forbid_wait_on(*stream);
     const ItemRef item = submit(session, stream, fill);

@@ -116,6 +116,19 @@ std::shared_ptr<GraphMemory> forget_graph_memory(Device& device, DeviceAddress a
   return memory;
 }
 
+const GraphMemory* find_graph_memory(const Device& device, DeviceAddress address) {
+  auto after = device.live_graph_memory.upper_bound(address);
+  if (after == device.live_graph_memory.begin()) return nullptr;
+  const GraphMemory& memory = *std::prev(after)->second;
+  return address - memory.address < memory.bytes ? &memory : nullptr;
+}
+
+bool reachable(const Device& device, DeviceAddress address, std::uint64_t bytes, Access access) {
+  const GraphMemory* memory = find_graph_memory(device, address);
+  if (memory != nullptr) return bytes <= memory->bytes - (address - memory->address);
+  return device.memory.translate(address, bytes, access) != nullptr;
+}
+
 Operation allocation_of(Device& device, const Graph& graph, const CUmemPoolProps& properties,
                         std::size_t bytes, CUdeviceptr& address) {
   require(properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED);

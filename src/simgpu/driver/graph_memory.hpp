@@ -39,6 +39,11 @@ std::vector<std::shared_ptr<GraphMemory>> claim_graph_memory(Session& session, c
 // In the order of calls: it is no longer in use. nullptr: it was not.
 std::shared_ptr<GraphMemory> forget_graph_memory(Device& device, DeviceAddress address);
 
+// The one in use, in the order of calls, that holds an address, or nullptr.
+const GraphMemory* find_graph_memory(const Device& device, DeviceAddress address);
+// What a call may name: mapped with that access, or memory of a graph whose pages come with queued work.
+bool reachable(const Device& device, DeviceAddress address, std::uint64_t bytes, Access access);
+
 // The operation of a node that allocates, and the address that it will have.
 Operation allocation_of(Device& device, const Graph& graph, const CUmemPoolProps& properties,
                         std::size_t bytes, CUdeviceptr& address);

@@ -69,11 +69,20 @@ struct ReleaseMemory {
 struct AllocateMemory {
   std::shared_ptr<GraphMemory> memory;
 };
+struct WriteValue {
+  DeviceAddress address = 0;
+  std::uint64_t value = 0;
+  std::uint32_t bytes = 4;  // or 8
+};
+struct WaitValue {
+  WriteValue compared;
+  unsigned how = 0;  // CUstreamWaitValue_flags without FLUSH
+};
 struct ChildGraph {
   std::shared_ptr<Graph> graph;
 };
 
 using Operation = std::variant<Nothing, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
-                               ReleaseMemory, ChildGraph, AllocateMemory>;
+                               ReleaseMemory, ChildGraph, AllocateMemory, WriteValue, WaitValue>;
 
 }  // namespace refrain::simgpu::driver

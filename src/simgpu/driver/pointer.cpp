@@ -1,6 +1,7 @@
 // cuPointer* and cuMemGetAddressRange: what an address is. It must not change anything.
 #include <cstring>
 
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/session.hpp"
 
@@ -24,6 +25,9 @@ std::optional<Known> look_up(const Device& device, CUdeviceptr address) {
   }
   if (const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1)) {
     return Known{false, range->first, range->second.bytes, false, false, range->second.owned};
+  }
+  if (const GraphMemory* memory = find_graph_memory(device, address)) {
+    return Known{true, memory->address, memory->bytes, false, false};
   }
   if (device.memory.owns(address)) {
     const auto range = device.memory.range_of(address);

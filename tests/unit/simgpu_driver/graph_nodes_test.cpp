@@ -122,6 +122,7 @@ TEST_F(GraphNodes, MemoryThatIsNotFreedIsTheProgrammes) {
   CUgraph captured = nullptr;
   OK(cuStreamEndCapture(s, &captured));
   const CUgraphExec strict = ready(captured);
+  const CUgraphExec relaxed = ready(captured, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
   const std::size_t before = free_bytes();
   OK(cuGraphLaunch(strict, s));
   OK(cuStreamSynchronize(s));
@@ -131,11 +132,19 @@ TEST_F(GraphNodes, MemoryThatIsNotFreedIsTheProgrammes) {
   OK(cuMemFreeAsync(p, s));
   EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, s));
   OK(cuGraphLaunch(strict, s));
+  std::uint32_t first = 0;
+  CUdeviceptr base = 0;
+  OK(cuMemcpyDtoHAsync(&first, p, 4, s));
+  EXPECT_EQ(9U, first);
+  OK(cuMemGetAddressRange(&base, nullptr, p + 8));
+  EXPECT_EQ(p, base);
+  OK(cuGraphLaunch(relaxed, s));
+  OK(cuMemsetD32Async(p, 4, 1, s));  // before its pages have come, if the schedule is lazy
   OK(cuMemFree(p));
   EXPECT_EQ(before, free_bytes());
-  const CUgraphExec relaxed = ready(captured, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
   OK(cuGraphLaunch(relaxed, s));
   OK(cuGraphLaunch(relaxed, s));
+  OK(cuStreamSynchronize(s));
   EXPECT_EQ(from(9, 100), read(p, 100));
   cuuint64_t bytes = 0;
   OK(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &bytes));

@@ -1,4 +1,6 @@
 // Graphs in captures, memory nodes, nodes of any kind, updates, user objects, captures into a graph.
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -290,7 +292,7 @@ TEST_F(GraphNodes, CaptureIntoAGraph) {
 TEST_F(GraphNodes, ArePrintedAsText) {
   const CUdeviceptr p = allocate(400);
   add_node(kernel(add_, p, 1), {add_node(kernel(fill_, p, 1))});
-  const std::string path = testing::TempDir() + "simgpu_graph.dot";
+  const std::string path = testing::TempDir() + "simgpu_graph_" + std::to_string(getpid()) + ".dot";
   OK(cuGraphDebugDotPrint(graph_, path.c_str(), 0));
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -14,6 +14,7 @@
 #undef cuGetProcAddress
 #undef cuGraphAddDependencies
 #undef cuGraphAddKernelNode
+#undef cuGraphAddNode
 #undef cuGraphExecKernelNodeSetParams
 #undef cuGraphExecUpdate
 #undef cuGraphGetEdges
@@ -23,6 +24,9 @@
 #undef cuGraphNodeGetDependencies
 #undef cuGraphNodeGetDependentNodes
 #undef cuGraphRemoveDependencies
+#undef cuLinkAddData
+#undef cuLinkAddFile
+#undef cuLinkCreate
 #undef cuMemAdvise
 #undef cuMemHostRegister
 #undef cuMemPrefetchAsync
@@ -43,6 +47,8 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count);
 CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
                               const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                        CUgraphNodeParams* params);
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS_v1* params);
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
@@ -58,6 +64,11 @@ CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* dependencies,
 CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* dependents, size_t* count);
 CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                    size_t count);
+CUresult cuLinkCreate(unsigned int count, CUjit_option* options, void** values, CUlinkState* out);
+CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t bytes, const char* name,
+                       unsigned int count, CUjit_option* options, void** values);
+CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char* path, unsigned int count,
+                       CUjit_option* options, void** values);
 CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device);
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream);
 CUresult cuMemHostRegister(void* pointer, size_t bytes, unsigned int flags);

@@ -1,7 +1,7 @@
 // Stream capture. It must not change the order rules of streams that do not capture.
 #include <algorithm>
 
-#include "simgpu/driver/graph.hpp"
+#include "simgpu/driver/graph_nodes.hpp"
 
 namespace refrain::simgpu::driver {
 
@@ -60,22 +60,31 @@ void end(Device& device, Stream& origin) {
   }
 }
 
-CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode) {
+// into: a graph of the program's, and what in it the first operation depends on; nullptr: a new graph.
+CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode, CUgraph into = nullptr,
+                       const CUgraphNode* dependencies = nullptr, std::size_t count = 0) {
   return api(Need::kContext, [&](Session& session) {
     require(mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
     const StreamRef stream = session.stream(handle);
     require(!stream->legacy, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     require(stream->capture == nullptr, CUDA_ERROR_ILLEGAL_STATE);
     auto capture = std::make_shared<Capture>();
-    capture->graph = std::make_shared<Graph>();
-    session.device.graphs.add(capture->graph);
+    capture->to_given_graph = into != nullptr;
+    std::vector<GraphNode*> tail;
+    if (into != nullptr) {
+      capture->graph = session.device.graphs.need(into, CUDA_ERROR_INVALID_VALUE);
+      tail = need_nodes(session.device, dependencies, count, *capture->graph);
+    } else {
+      capture->graph = std::make_shared<Graph>();
+      session.device.graphs.add(capture->graph);
+    }
     capture->origin = stream.get();
     capture->thread = std::this_thread::get_id();
     capture->mode = mode;
     capture->id = session.device.next_id++;
     session.device.captures.push_back(capture);
     stream->capture = std::move(capture);
-    stream->capture_tail.clear();
+    stream->capture_tail = std::move(tail);
   });
 }
 
@@ -85,6 +94,7 @@ struct CaptureInfo {
   CUgraph* graph;
   const CUgraphNode** dependencies;
   std::size_t* count;
+  const CUgraphEdgeData** edges = nullptr;
 };
 
 CUresult capture_info(CUstream handle, const CaptureInfo& out) {
@@ -100,6 +110,10 @@ CUresult capture_info(CUstream handle, const CaptureInfo& out) {
       *out.dependencies = reinterpret_cast<const CUgraphNode*>(stream->capture_tail.data());
     }
     if (out.count != nullptr) *out.count = stream->capture_tail.size();
+    if (out.edges != nullptr) {
+      stream->capture_edges.assign(stream->capture_tail.size(), {});
+      *out.edges = stream->capture_edges.data();
+    }
   });
 }
 
@@ -115,6 +129,13 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   return begin_capture(stream, mode);
 }
 
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                     const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult checked = api(Need::kContext, [&](Session&) { check_plain(edges, count); });
+  return checked != CUDA_SUCCESS ? checked : begin_capture(stream, mode, graph, dependencies, count);
+}
+
 CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
   return api(Need::kContext, [&](Session& session) {
     const StreamRef stream = session.stream(handle);
@@ -128,7 +149,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph* out) {
     const bool joined = all_joined(session.device, *stream);
     end(session.device, *stream);
     if (capture->invalid || !joined) {
-      destroy_graph(session.device, *capture->graph);
+      if (!capture->to_given_graph) destroy_graph(session.device, *capture->graph);
       throw CudaError(capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                                        : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
     }
@@ -152,8 +173,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus* statu
 CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id,
                                    CUgraph* graph, const CUgraphNode** dependencies,
                                    const CUgraphEdgeData** edges, size_t* count) {
-  if (edges != nullptr) *edges = nullptr;
-  return capture_info(handle, {status, id, graph, dependencies, count});
+  return capture_info(handle, {status, id, graph, dependencies, count, edges});
 }
 
 CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* dependencies, size_t count,
@@ -173,7 +193,8 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* depende
 
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode* dependencies,
                                               const CUgraphEdgeData* edges, size_t count, unsigned flags) {
-  if (edges != nullptr && count > 0) return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult checked = api(Need::kContext, [&](Session&) { check_plain(edges, count); });
+  if (checked != CUDA_SUCCESS) return checked;
   return cuStreamUpdateCaptureDependencies(handle, dependencies, count, flags);
 }
 

@@ -241,6 +241,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return api(Need::kContext, [&](Session& session) {
     default_limit(limit);
     session.context->limits[limit] = value;
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) session.device.memory.set_heap_limit(value);
   });
 }
 
@@ -282,6 +283,22 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return api(Need::kContext, [&](Session&) {
     if (least != nullptr) *least = 0;
     if (greatest != nullptr) *greatest = -5;
+  });
+}
+
+// Contexts of one device see each other's memory anyway; there is no other device.
+CUresult cuCtxEnablePeerAccess(CUcontext handle, unsigned flags) {
+  return api(Need::kContext, [&](Session& session) {
+    require(flags == 0);
+    session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
+    throw CudaError(CUDA_ERROR_INVALID_DEVICE);
+  });
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext handle) {
+  return api(Need::kContext, [&](Session& session) {
+    session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
+    throw CudaError(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
   });
 }
 

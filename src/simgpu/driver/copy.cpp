@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/submit.hpp"
 
 namespace refrain::simgpu::driver {
@@ -17,8 +18,8 @@ std::uint64_t span_bytes(const Copy& copy, const Place& place) {
 
 void check_reachable(const Device& device, const Copy& copy, const Place& place, Access access) {
   require(place.address != 0);
-  if (!place.on_device) return;
-  require(device.memory.translate(place.address, span_bytes(copy, place), access) != nullptr);
+  if (!place.on_device && !device.memory.owns(place.address)) return;
+  require(reachable(device, place.address, span_bytes(copy, place), access));
 }
 
 bool pageable(const Device& device, const Copy& copy, const Place& place) {
@@ -131,10 +132,52 @@ Place described_place(const Device& device, CUmemorytype type, std::uint64_t hos
   return place;
 }
 
+void check_contexts(Session& session, CUcontext to, CUcontext from) {
+  session.device.contexts.need(to, CUDA_ERROR_INVALID_CONTEXT);
+  session.device.contexts.need(from, CUDA_ERROR_INVALID_CONTEXT);
+}
+
+// Between contexts, which all are of one device.
+CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                   std::size_t bytes, CUstream stream, Wait wait) {
+  const CUresult checked =
+      api(Need::kContext, [&](Session& session) { check_contexts(session, to_context, from_context); });
+  return checked != CUDA_SUCCESS ? checked : copy_linear(to, from, bytes, stream, wait, Promise::kBothDevice);
+}
+
+CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait) {
+  if (peer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult checked = api(
+      Need::kContext, [&](Session& session) { check_contexts(session, peer->dstContext, peer->srcContext); });
+  if (checked != CUDA_SUCCESS) return checked;
+  CUDA_MEMCPY3D copy{};
+  copy.srcXInBytes = peer->srcXInBytes;
+  copy.srcY = peer->srcY;
+  copy.srcZ = peer->srcZ;
+  copy.srcMemoryType = peer->srcMemoryType;
+  copy.srcHost = peer->srcHost;
+  copy.srcDevice = peer->srcDevice;
+  copy.srcPitch = peer->srcPitch;
+  copy.srcHeight = peer->srcHeight;
+  copy.dstXInBytes = peer->dstXInBytes;
+  copy.dstY = peer->dstY;
+  copy.dstZ = peer->dstZ;
+  copy.dstMemoryType = peer->dstMemoryType;
+  copy.dstHost = peer->dstHost;
+  copy.dstDevice = peer->dstDevice;
+  copy.dstPitch = peer->dstPitch;
+  copy.dstHeight = peer->dstHeight;
+  copy.WidthInBytes = peer->WidthInBytes;
+  copy.Height = peer->Height;
+  copy.Depth = peer->Depth;
+  return copy_described(copy, stream, wait);
+}
+
 }  // namespace
 
 Place place_of(const Device& device, std::uint64_t address) {
-  return {device.memory.owns(address), address, 0, 0};
+  const bool pinned = find_host_range(device, reinterpret_cast<const void*>(address), 1) != nullptr;
+  return {device.memory.owns(address) && !pinned, address, 0, 0};
 }
 
 Copy linear_copy(const Device& device, std::uint64_t to, std::uint64_t from, std::size_t bytes) {
@@ -240,4 +283,34 @@ CUresult cuMemcpy3D(const CUDA_MEMCPY3D* copy) {
 }
 CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return copy == nullptr ? CUDA_ERROR_INVALID_VALUE : copy_described(*copy, stream, Wait::kAsynchronous);
+}
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                      size_t bytes) {
+  return copy_peer(to, to_context, from, from_context, bytes, nullptr, Wait::kSynchronous);
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                           size_t bytes, CUstream stream) {
+  return copy_peer(to, to_context, from, from_context, bytes, stream, Wait::kAsynchronous);
+}
+CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) {
+  return copy_peer(copy, nullptr, Wait::kSynchronous);
+}
+CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return copy_peer(copy, stream, Wait::kAsynchronous);
+}
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes, size_t count,
+                               CUmemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                               CUstream stream) {
+  const bool given =
+      to != nullptr && from != nullptr && bytes != nullptr && attributes != nullptr && indices != nullptr;
+  if (!given || count == 0 || attribute_count == 0 || attribute_count > count || stream == nullptr ||
+      stream == CU_STREAM_LEGACY || indices[0] != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // In order and sources read at the call: more than any attribute asks for.
+  for (size_t index = 0; index < count; ++index) {
+    const CUresult result = cuMemcpyAsync(to[index], from[index], bytes[index], stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
 }

@@ -5,9 +5,10 @@
 #include <new>
 
 #include "simgpu/driver/execute.hpp"
-#include "simgpu/driver/graph.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/settings.hpp"
 
 namespace refrain::simgpu::driver {
@@ -18,7 +19,7 @@ std::atomic<Device*> the_device{nullptr};  // never destroyed: calls may come wh
 Device::Device()
     : memory(
           MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow()}),
-      queue(settings().schedule, &execute) {}
+      queue(settings().schedule, &execute, &ready) {}
 
 Device* find_device() noexcept {
   return the_device.load(std::memory_order_acquire);
@@ -78,9 +79,12 @@ void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   }
   for (const void* handle : stale) device.events.remove(handle);
   unload_modules_of(device, *context);
-  for (const auto& [address, bytes] : context->allocations) device.memory.free(address);
-  context->allocations.clear();
+  while (!context->allocations.empty()) {
+    require(free_allocation(device, *context, context->allocations.begin()->first));
+  }
   free_managed_of(device, *context);
+  device.live_graph_memory.clear();
+  device.graph_bytes = 0;
   device.contexts.remove(context.get());
 }
 

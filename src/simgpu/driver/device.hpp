@@ -24,9 +24,13 @@ namespace refrain::simgpu::driver {
 struct Capture;
 struct Graph;
 struct GraphExec;
+struct GraphMemory;
 struct GraphNode;
+struct Pool;
+struct UserObject;
 struct Function;
 struct Library;
+struct LinkState;
 
 struct Stream {
   Context* context = nullptr;
@@ -34,9 +38,11 @@ struct Stream {
   int priority = 0;
   std::uint64_t id = 0;
   bool legacy = false;
+  std::map<CUstreamAttrID, CUstreamAttrValue> attributes;  // as set
   ItemRef last;
   std::shared_ptr<Capture> capture;
-  std::vector<GraphNode*> capture_tail;  // what the next captured operation depends on
+  std::vector<GraphNode*> capture_tail;        // what the next captured operation depends on
+  std::vector<CUgraphEdgeData> capture_edges;  // as told to the program: all plain
 
   bool blocking() const noexcept { return (flags & CU_STREAM_NON_BLOCKING) == 0; }
 };
@@ -67,7 +73,7 @@ using ContextRef = std::shared_ptr<Context>;
 struct HostRange {
   std::uint64_t bytes;
   unsigned flags;
-  bool owned;  // allocated by us, not registered
+  bool owned;  // allocated by us, not registered: kernels reach it at the same address
 };
 
 // Memory behind one cuMemCreate. It lives while it has handles or mappings.
@@ -83,11 +89,10 @@ struct Mapping {
   unsigned long long access;
 };
 
-// Memory that the host may touch at its device address. mapped_bytes: whole pages.
+// Memory that the host may touch at its device address.
 struct ManagedRange {
-  std::uint64_t bytes, mapped_bytes;
-  PhysicalHandle handle;
-  const Context* context;
+  std::uint64_t bytes;
+  const Context* context;  // nullptr: a variable of a loaded module
 };
 
 // Handles are addresses of the objects; a handle that is not in its table is invalid.
@@ -123,7 +128,8 @@ struct Device {
   AddressSpace memory;
   Queue queue;
   Statistics statistics;
-  std::uint64_t stall_ns = 0;  // of VMM calls, charged to the next item that is queued
+  DeviceAddress barrier_words = 0;  // of the cooperative launch that runs; 0: there was none yet
+  std::uint64_t stall_ns = 0;       // of VMM calls, charged to the next item that is queued
   std::uint64_t next_id = 1;
 
   ContextRef primary;
@@ -140,10 +146,18 @@ struct Device {
 
   std::map<std::uintptr_t, HostRange> host_ranges;
   std::map<DeviceAddress, ManagedRange> managed;
+  std::map<DeviceAddress, std::weak_ptr<GraphMemory>> graph_memory;         // of all nodes that allocate
+  std::map<DeviceAddress, std::shared_ptr<GraphMemory>> live_graph_memory;  // in use, in the order of calls
+  std::uint64_t graph_bytes = 0, graph_peak_bytes = 0;
+  HandleTable<UserObject> user_objects;
   std::map<PhysicalHandle, PhysicalMemory> physical;
   std::map<DeviceAddress, Mapping> mappings;
   std::map<DeviceAddress, std::uint64_t> reservations;
-  std::uint64_t pool_release_threshold = 0;
+  HandleTable<LinkState> link_states;
+  HandleTable<Pool> pools;
+  std::shared_ptr<Pool> default_pool;                      // made at its first use
+  std::shared_ptr<Pool> current_pool;                      // nullptr: the default one
+  std::map<DeviceAddress, std::shared_ptr<Pool>> pool_of;  // of allocations that come from pools
 };
 
 // nullptr before cuInit.
@@ -155,6 +169,7 @@ ContextRef make_context(Device& device, unsigned flags, bool primary);
 void destroy_context(Lock& lock, Device& device, const ContextRef& context);
 StreamRef make_stream(Device& device, Context& context, unsigned flags, int priority);
 
+// Also of memory that lies among the device's addresses: this one is the host's own.
 // The pinned range that holds all of [pointer, pointer + bytes), or nullptr.
 const std::pair<const std::uintptr_t, HostRange>* find_host_range(const Device& device, const void* pointer,
                                                                   std::uint64_t bytes);

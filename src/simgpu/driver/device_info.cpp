@@ -126,3 +126,10 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice ordinal, CUdevice peer) {
     *can = 0;
   });
 }
+
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute, CUdevice ordinal, CUdevice peer) {
+  return with_device(ordinal, [&](Device&) {
+    require(value != nullptr && peer != ordinal);
+    throw CudaError(CUDA_ERROR_INVALID_DEVICE);  // there is no other
+  });
+}

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "simgpu/driver/device.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 
@@ -37,7 +40,7 @@ CUresult code_of(FaultKind kind) {
 std::byte* reach(const Device& device, const Place& place, std::uint64_t offset, std::uint64_t bytes,
                  Access access, std::string_view what) {
   const std::uint64_t address = place.address + offset;
-  if (!place.on_device) return reinterpret_cast<std::byte*>(address);
+  if (!place.on_device && !device.memory.owns(address)) return reinterpret_cast<std::byte*>(address);
   std::byte* pointer = device.memory.translate(address, bytes, access);
   if (pointer == nullptr) {
     throw FaultError{
@@ -107,13 +110,53 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
   item.end_ns += transfer_ns(row_bytes * fill.height, profile().memory_bytes_per_ns, item.in_graph);
 }
 
+// The words that cooperative_groups' grid barrier uses, as it finds them before a launch. None of the
+// device's memory goes into them. One kernel runs at a time, so that there need be only one pair.
+DeviceAddress fresh_barrier_words(Device& device) {
+  constexpr std::uint32_t kWords[] = {8, 0};
+  if (device.barrier_words == 0 &&
+      device.memory.allocate(sizeof kWords, device.barrier_words, Kind::kHost) != MemoryError::kNone) {
+    throw std::bad_alloc();
+  }
+  std::memcpy(device.memory.translate(device.barrier_words, sizeof kWords, Access::kReadWrite), kWords,
+              sizeof kWords);
+  return device.barrier_words;
+}
+
 void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   ExecutionCounts counts;
-  const auto fault = launch.function->kernel->run(launch.shape, launch.params, item.start_ns, counts);
+  LaunchShape shape = launch.shape;
+  if (launch.cooperative) shape.workspace = fresh_barrier_words(device);
+  const auto fault = launch.function->kernel->run(shape, launch.params, item.start_ns, counts);
   ++device.statistics.kernels;
   device.statistics.thread_instructions += counts.thread_instructions;
   item.end_ns += kernel_ns(counts, item.in_graph);
   if (fault) throw FaultError{code_of(fault->kind), of_this_program(fault->message)};
+}
+
+void run_write(Device& device, const WriteValue& write) {
+  const Place place{true, write.address, 0, 0};
+  std::byte* to = reach(device, place, 0, write.bytes, Access::kReadWrite, "cuStreamWriteValue");
+  if (write.bytes == 4) {
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(to)).store(static_cast<std::uint32_t>(write.value));
+  } else {
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to)).store(write.value);
+  }
+  device.memory.mark_written(write.address, write.bytes);
+}
+
+template <class Unsigned, class Signed>
+bool fulfilled(const std::byte* at, const WaitValue& wait) {
+  // Aligned, and the host may write it at any time.
+  auto& word = *reinterpret_cast<Unsigned*>(const_cast<std::byte*>(at));
+  const Unsigned now = std::atomic_ref(word).load();
+  const auto value = static_cast<Unsigned>(wait.compared.value);
+  switch (wait.how) {
+    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<Signed>(now - value) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ: return now == value;
+    case CU_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
+    default: return static_cast<Unsigned>(~(now | value)) != 0;
+  }
 }
 
 void run_host_call(Lock& lock, const HostCall& call) {
@@ -128,26 +171,47 @@ void run_host_call(Lock& lock, const HostCall& call) {
   lock.lock();
 }
 
-void release_memory(Device& device, Context& context, DeviceAddress address) {
-  if (device.memory.free(address) != MemoryError::kNone) {
+void release_memory(Device& device, Context& context, const ReleaseMemory& release) {
+  const DeviceAddress address = release.address;
+  const bool done = release.memory != nullptr ? detach_graph_memory(*release.memory)
+                                              : free_allocation(device, context, address);
+  if (!done) {
     throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
                      fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};
   }
-  context.allocations.erase(address);
 }
 
 // What touches device memory, under the memory's own lock.
 void perform(Device& device, Item& item) {
   if (const auto* release = std::get_if<ReleaseMemory>(&item.operation)) {
-    return release_memory(device, *item.context, release->address);
+    return release_memory(device, *item.context, *release);
+  }
+  if (const auto* made = std::get_if<AllocateMemory>(&item.operation)) {
+    if (!attach_graph_memory(*made->memory)) throw std::bad_alloc();
+    return;
   }
   std::lock_guard busy(device.memory.execution_mutex());
   if (const auto* kernel = std::get_if<KernelLaunch>(&item.operation)) run_kernel(device, *kernel, item);
   if (const auto* copy = std::get_if<Copy>(&item.operation)) run_copy(device, *copy, item);
   if (const auto* fill = std::get_if<Fill>(&item.operation)) run_fill(device, *fill, item);
+  if (const auto* write = std::get_if<WriteValue>(&item.operation)) run_write(device, *write);
+  if (const auto* wait = std::get_if<WaitValue>(&item.operation)) {
+    reach(device, {true, wait->compared.address, 0, 0}, 0, wait->compared.bytes, Access::kRead,
+          "cuStreamWaitValue");
+  }
 }
 
 }  // namespace
+
+bool ready(const Item& item) {
+  const auto* wait = std::get_if<WaitValue>(&item.operation);
+  if (wait == nullptr) return true;
+  const std::uint32_t bytes = wait->compared.bytes;
+  const std::byte* at = find_device()->memory.translate(wait->compared.address, bytes, Access::kRead);
+  if (at == nullptr) return true;  // running it is a fault
+  return bytes == 4 ? fulfilled<std::uint32_t, std::int32_t>(at, *wait)
+                    : fulfilled<std::uint64_t, std::int64_t>(at, *wait);
+}
 
 void execute(Lock& lock, Item& item) {
   Device& device = *find_device();
@@ -157,6 +221,9 @@ void execute(Lock& lock, Item& item) {
   }
   try {
     perform(device, item);
+  } catch (const std::bad_alloc&) {
+    item.context->fault = CUDA_ERROR_OUT_OF_MEMORY;
+    device.queue.drop(*item.context);
   } catch (const FaultError& fault) {
     say(fault.message);
     ++device.statistics.faults;

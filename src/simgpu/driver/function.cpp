@@ -1,12 +1,11 @@
 // cuFunc* and cuKernel*: what is known about a function. It must not launch it.
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/settings.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
-
-constexpr int kMaxSharedOptinBytes = 64 * 1024;
 
 int attribute_of(const Function& function, CUfunction_attribute attribute) {
   const Kernel& kernel = *function.kernel;
@@ -34,8 +33,8 @@ int attribute_of(const Function& function, CUfunction_attribute attribute) {
 void set_attribute(Function& function, CUfunction_attribute attribute, int value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      require(value >= 0 &&
-              value + static_cast<int>(function.kernel->static_shared_bytes()) <= kMaxSharedOptinBytes);
+      require(value >= 0 && value + static_cast<int>(function.kernel->static_shared_bytes()) <=
+                                static_cast<int>(profile().shared_optin_bytes));
       function.max_dynamic_shared_bytes = value;
       return;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:

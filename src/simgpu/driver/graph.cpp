@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simgpu/driver/graph_memory.hpp"
+
 namespace refrain::simgpu::driver {
 
 GraphNode* add_node(Device& device, Graph& graph, Operation operation, std::vector<GraphNode*> dependencies) {
@@ -41,12 +43,14 @@ void remove_node(Device& device, GraphNode* node) {
 }
 
 void destroy_graph(Device& device, Graph& graph) {
+  const auto kept = device.graphs.find(&graph);  // until its nodes are gone
   while (!graph.nodes.empty()) remove_node(device, graph.nodes.back().get());
   device.graphs.remove(&graph);
 }
 
 std::shared_ptr<Graph> clone_graph(Device& device, const Graph& graph) {
-  auto clone = std::make_shared<Graph>();
+  if (has_memory_nodes(graph)) refuse("a copy of a graph with memory nodes");
+  auto clone = std::make_shared<Graph>(graph.user_objects);
   device.graphs.add(clone);
   std::unordered_map<const GraphNode*, GraphNode*> made;
   for (const auto& node : graph.nodes) {
@@ -64,6 +68,18 @@ std::shared_ptr<Graph> clone_graph(Device& device, const Graph& graph) {
     for (const GraphNode* before : node->dependencies) made[node.get()]->dependencies.push_back(made[before]);
   }
   return clone;
+}
+
+std::shared_ptr<Graph> graph_of(Device& device, const GraphExec& exec) {
+  auto graph = std::make_shared<Graph>(exec.user_objects);
+  device.graphs.add(graph);
+  std::vector<GraphNode*> made;
+  for (const ExecNode& node : exec.nodes) {
+    std::vector<GraphNode*> before;
+    for (const std::size_t index : node.dependencies) before.push_back(made[index]);
+    made.push_back(add_node(device, *graph, node.enabled ? node.operation : Nothing{}, std::move(before)));
+  }
+  return graph;
 }
 
 namespace {
@@ -110,7 +126,7 @@ class Flattener {
 }  // namespace
 
 std::shared_ptr<GraphExec> instantiate(const Graph& graph) {
-  auto exec = std::make_shared<GraphExec>();
+  auto exec = std::make_shared<GraphExec>(graph.user_objects);
   Flattener(*exec).append(graph, {});
   return exec;
 }

@@ -2,6 +2,7 @@
 // queued items.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -21,7 +22,34 @@ struct GraphNode {
   std::vector<void*> param_pointers;    // what get-params hands out; into operation's bytes
 };
 
+// Something of the program's that lives as long as graphs need it.
+struct UserObject {
+  void* pointer = nullptr;
+  CUhostFn destroy = nullptr;
+  std::uint64_t references = 0;
+};
+
+// What a graph holds of user objects; gives it back at its end.
+class UserReferences {
+ public:
+  UserReferences() = default;
+  UserReferences(const UserReferences& other);
+  UserReferences& operator=(const UserReferences&) = delete;
+  ~UserReferences();
+  void add(const std::shared_ptr<UserObject>& object, std::uint64_t count);
+  bool remove(const std::shared_ptr<UserObject>& object, std::uint64_t count);
+
+ private:
+  std::map<std::shared_ptr<UserObject>, std::uint64_t> counts_;
+};
+// Calls the destructor of the program when none are left.
+void release_user_object(UserObject& object, std::uint64_t count);
+
 struct Graph {
+  Graph() = default;
+  explicit Graph(const UserReferences& references) : user_objects(references) {}
+
+  UserReferences user_objects;
   std::vector<std::unique_ptr<GraphNode>> nodes;  // in the order of their making
   bool embedded = false;                          // in a child graph node: not to be destroyed by the user
 };
@@ -35,8 +63,11 @@ struct ExecNode {
 };
 
 struct GraphExec {
+  explicit GraphExec(const UserReferences& references) : user_objects(references) {}
+
   std::vector<ExecNode> nodes;
   std::unordered_map<const GraphNode*, std::size_t> index;
+  UserReferences user_objects;
   ItemRef last;  // launches of one executable graph come one after another
   cuuint64_t flags = 0;
 };
@@ -49,6 +80,7 @@ struct Capture {
   std::uint64_t id = 0;
   bool invalid = false;
   bool ended = false;
+  bool to_given_graph = false;  // that is the program's, and stays
 };
 
 GraphNode* add_node(Device& device, Graph& graph, Operation operation, std::vector<GraphNode*> dependencies);
@@ -59,6 +91,9 @@ std::vector<GraphNode*> need_nodes(const Device& device, const CUgraphNode* hand
 void remove_node(Device& device, GraphNode* node);
 void destroy_graph(Device& device, Graph& graph);
 std::shared_ptr<Graph> clone_graph(Device& device, const Graph& graph);
+
+// An executable graph as a graph again, for a node of another.
+std::shared_ptr<Graph> graph_of(Device& device, const GraphExec& exec);
 
 // The graph in an order in which dependencies come first; throws CUDA_ERROR_INVALID_VALUE on a cycle.
 std::shared_ptr<GraphExec> instantiate(const Graph& graph);

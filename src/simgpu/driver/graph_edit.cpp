@@ -1,9 +1,23 @@
 // cuGraph*: making graphs and looking at their structure. It must not know what nodes do (graph_nodes.cpp).
 #include <algorithm>
 
-#include "simgpu/driver/graph.hpp"
+#include "simgpu/driver/graph_nodes.hpp"
 
 namespace refrain::simgpu::driver {
+
+CUgraphNodeType type_of(const Operation& operation) {
+  if (std::holds_alternative<KernelLaunch>(operation)) return CU_GRAPH_NODE_TYPE_KERNEL;
+  if (std::holds_alternative<Copy>(operation)) return CU_GRAPH_NODE_TYPE_MEMCPY;
+  if (std::holds_alternative<Fill>(operation)) return CU_GRAPH_NODE_TYPE_MEMSET;
+  if (std::holds_alternative<HostCall>(operation)) return CU_GRAPH_NODE_TYPE_HOST;
+  if (std::holds_alternative<ChildGraph>(operation)) return CU_GRAPH_NODE_TYPE_GRAPH;
+  if (std::holds_alternative<WaitEvent>(operation)) return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+  if (std::holds_alternative<RecordEvent>(operation)) return CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+  if (std::holds_alternative<AllocateMemory>(operation)) return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  if (std::holds_alternative<ReleaseMemory>(operation)) return CU_GRAPH_NODE_TYPE_MEM_FREE;
+  return CU_GRAPH_NODE_TYPE_EMPTY;
+}
+
 namespace {
 
 template <class Body>
@@ -34,24 +48,6 @@ void list(const std::vector<CUgraphNode>& found, CUgraphNode* out, std::size_t* 
 
 void clear(CUgraphEdgeData* edges, const std::size_t* count) {
   if (edges != nullptr && count != nullptr) std::fill(edges, edges + *count, CUgraphEdgeData{});
-}
-
-void check_plain(const CUgraphEdgeData* edges, std::size_t count) {
-  for (std::size_t index = 0; edges != nullptr && index < count; ++index) {
-    if (edges[index].from_port != 0 || edges[index].to_port != 0 || edges[index].type != 0)
-      refuse("graph edge data");
-  }
-}
-
-CUgraphNodeType type_of(const Operation& operation) {
-  if (std::holds_alternative<KernelLaunch>(operation)) return CU_GRAPH_NODE_TYPE_KERNEL;
-  if (std::holds_alternative<Copy>(operation)) return CU_GRAPH_NODE_TYPE_MEMCPY;
-  if (std::holds_alternative<Fill>(operation)) return CU_GRAPH_NODE_TYPE_MEMSET;
-  if (std::holds_alternative<HostCall>(operation)) return CU_GRAPH_NODE_TYPE_HOST;
-  if (std::holds_alternative<ChildGraph>(operation)) return CU_GRAPH_NODE_TYPE_GRAPH;
-  if (std::holds_alternative<WaitEvent>(operation)) return CU_GRAPH_NODE_TYPE_WAIT_EVENT;
-  if (std::holds_alternative<RecordEvent>(operation)) return CU_GRAPH_NODE_TYPE_EVENT_RECORD;
-  return CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
 std::vector<CUgraphNode> dependents_of(const GraphNode& node) {

@@ -1,13 +1,32 @@
 // Executable graphs: instantiation, update, launch. It must not run nodes.
 #include "simgpu/driver/graph.hpp"
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/submit.hpp"
 
 namespace refrain::simgpu::driver {
 
+namespace {
+
+// A launch in a capture is a child graph node.
+void capture_graph(Device& device, const GraphExec& exec, Stream& stream) {
+  auto child = graph_of(device, exec);
+  if (has_memory_nodes(*child)) {
+    destroy_graph(device, *child);
+    refuse("a launch of a graph with memory nodes in a stream capture");
+  }
+  child->embedded = true;
+  capture_operation(stream, ChildGraph{std::move(child)});
+}
+
+}  // namespace
+
 void launch_graph(Session& session, GraphExec& exec, const StreamRef& stream) {
-  if (stream->capture != nullptr) refuse("cuGraphLaunch in a stream capture");
   Device& device = session.device;
+  if (stream->capture != nullptr) return capture_graph(device, exec, *stream);
+  for (auto& memory : claim_graph_memory(session, exec)) {
+    submit(session, stream, ReleaseMemory{memory->address, memory}, exec.last);
+  }
   const ItemRef entry = ordered_item(session, *stream, Nothing{});
   entry->wait_for(exec.last);
   entry->stall_ns += profile().launch_ns;
@@ -55,6 +74,13 @@ CUresult make_exec(CUgraphExec* out, CUgraph handle, cuuint64_t flags) {
   });
 }
 
+// What a memory node is about; 0 for others.
+DeviceAddress memory_of(const Operation& operation) {
+  if (const auto* made = std::get_if<AllocateMemory>(&operation)) return made->memory->address;
+  if (const auto* gone = std::get_if<ReleaseMemory>(&operation)) return gone->address;
+  return 0;
+}
+
 CUgraphExecUpdateResult update(GraphExec& exec, const GraphExec& fresh) {
   if (fresh.nodes.size() != exec.nodes.size()) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
   for (std::size_t index = 0; index < fresh.nodes.size(); ++index) {
@@ -63,6 +89,9 @@ CUgraphExecUpdateResult update(GraphExec& exec, const GraphExec& fresh) {
     }
     if (fresh.nodes[index].operation.index() != exec.nodes[index].operation.index()) {
       return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    }
+    if (memory_of(fresh.nodes[index].operation) != memory_of(exec.nodes[index].operation)) {
+      return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
     }
   }
   for (std::size_t index = 0; index < fresh.nodes.size(); ++index) {

@@ -1,58 +1,40 @@
 // cuGraphAdd*Node and the nodes' parameters, in graphs and in executable graphs. It must not change
 // structure.
+#include "simgpu/driver/graph_nodes.hpp"
 #include "simgpu/driver/copy.hpp"
-#include "simgpu/driver/graph.hpp"
 #include "simgpu/driver/launch.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-// Adds a node with the operation that make(session) gives.
 template <class Make>
-CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
-             Make make) {
-  return api(Need::kDevice, [&](Session& session) {
-    require(out != nullptr);
-    const auto graph = session.device.graphs.need(handle, CUDA_ERROR_INVALID_VALUE);
-    auto before = need_nodes(session.device, dependencies, count, *graph);
-    *out = handle_of(add_node(session.device, *graph, make(session.device), std::move(before)));
-  });
+CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count, Make make) {
+  return add_graph_node(out, graph, dependencies, count,
+                        [&](Device& device, Graph&) { return make(device); });
 }
 
-// A node that holds that kind of operation.
+// What a kernel's new parameters do not say stays.
 template <class Kind>
-GraphNode& need_kind(const Device& device, CUgraphNode handle) {
-  GraphNode* node = need_node(device, handle);
-  require(std::holds_alternative<Kind>(node->operation));
-  return *node;
-}
-
-template <class Kind, class Body>
-CUresult look(CUgraphNode handle, Body body) {
-  return api(Need::kDevice, [&](Session& session) { body(need_kind<Kind>(session.device, handle)); });
+void replace(Operation& operation, Kind fresh) {
+  require(std::holds_alternative<Kind>(operation));
+  if constexpr (std::is_same_v<Kind, KernelLaunch>)
+    set_cooperative(fresh, std::get<Kind>(operation).cooperative);
+  operation = std::move(fresh);
 }
 
 template <class Kind, class Make>
 CUresult set(CUgraphNode handle, Make make) {
   return api(Need::kDevice, [&](Session& session) {
     GraphNode& node = need_kind<Kind>(session.device, handle);
-    node.operation = make(session.device);
+    replace<Kind>(node.operation, make(session.device));
   });
-}
-
-ExecNode& exec_node(Session& session, CUgraphExec exec_handle, CUgraphNode node) {
-  const auto exec = session.device.execs.need(exec_handle, CUDA_ERROR_INVALID_VALUE);
-  const auto found = exec->index.find(reinterpret_cast<const GraphNode*>(node));
-  require(found != exec->index.end());
-  return exec->nodes[found->second];
 }
 
 template <class Kind, class Make>
 CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, Make make) {
   return api(Need::kDevice, [&](Session& session) {
-    ExecNode& node = exec_node(session, exec_handle, handle);
-    require(std::holds_alternative<Kind>(node.operation));
-    node.operation = make(session.device);
+    ExecNode& node = need_exec_node(session.device, exec_handle, handle);
+    replace<Kind>(node.operation, make(session.device));
   });
 }
 
@@ -102,9 +84,22 @@ auto host_from(const CUDA_HOST_NODE_PARAMS* params) {
   };
 }
 
+auto child_from(CUgraph child) {
+  return [child](Device& device) {
+    auto clone = clone_graph(device, *device.graphs.need(child, CUDA_ERROR_INVALID_VALUE));
+    clone->embedded = true;
+    return ChildGraph{std::move(clone)};
+  };
+}
+
+template <class Kind>
+auto event_from(CUevent event) {
+  return [event](Device& device) { return Kind{device.events.need(event)}; };
+}
+
 template <class Kind>
 CUresult event_of(CUgraphNode handle, CUevent* out) {
-  return look<Kind>(handle, [&](GraphNode& node) {
+  return with_node_of<Kind>(handle, [&](GraphNode& node) {
     require(out != nullptr);
     *out = reinterpret_cast<CUevent>(std::get<Kind>(node.operation).event.get());
   });
@@ -124,13 +119,13 @@ CUresult cuGraphAddKernelNode(CUgraphNode* out, CUgraph graph, const CUgraphNode
   return add(out, graph, dependencies, count, kernel_of(params));
 }
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* params) {
-  return look<KernelLaunch>(handle, [&](GraphNode& node) {
+  return with_node_of<KernelLaunch>(handle, [&](GraphNode& node) {
     require(params != nullptr);
     *params = params_of(node);
   });
 }
 CUresult cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  return look<KernelLaunch>(handle, [&](GraphNode& node) {
+  return with_node_of<KernelLaunch>(handle, [&](GraphNode& node) {
     require(params != nullptr);
     const CUDA_KERNEL_NODE_PARAMS_v2 wide = params_of(node);
     *params = {wide.func,      wide.gridDimX,  wide.gridDimY,       wide.gridDimZ,     wide.blockDimX,
@@ -157,7 +152,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode
   return add(out, graph, dependencies, count, copy_from(params));
 }
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D* params) {
-  return look<Copy>(handle, [&](GraphNode& node) {
+  return with_node_of<Copy>(handle, [&](GraphNode& node) {
     require(params != nullptr);
     *params = description_of(std::get<Copy>(node.operation));
   });
@@ -175,7 +170,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphNode
   return add(out, graph, dependencies, count, fill_from(params));
 }
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS* params) {
-  return look<Fill>(handle, [&](GraphNode& node) {
+  return with_node_of<Fill>(handle, [&](GraphNode& node) {
     require(params != nullptr);
     *params = params_of(std::get<Fill>(node.operation));
   });
@@ -193,7 +188,7 @@ CUresult cuGraphAddHostNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* 
   return add(out, graph, dependencies, count, host_from(params));
 }
 CUresult cuGraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS* params) {
-  return look<HostCall>(handle, [&](GraphNode& node) {
+  return with_node_of<HostCall>(handle, [&](GraphNode& node) {
     require(params != nullptr);
     const auto& call = std::get<HostCall>(node.operation);
     *params = {};
@@ -215,15 +210,11 @@ CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode*
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                                   size_t count, CUgraph child) {
-  return add(out, graph, dependencies, count, [&](Device& device) {
-    auto clone = clone_graph(device, *device.graphs.need(child, CUDA_ERROR_INVALID_VALUE));
-    clone->embedded = true;
-    return ChildGraph{std::move(clone)};
-  });
+  return add(out, graph, dependencies, count, child_from(child));
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* out) {
-  return look<ChildGraph>(handle, [&](GraphNode& node) {
+  return with_node_of<ChildGraph>(handle, [&](GraphNode& node) {
     require(out != nullptr);
     *out = handle_of(std::get<ChildGraph>(node.operation).graph.get());
   });
@@ -231,14 +222,12 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* out) {
 
 CUresult cuGraphAddEventRecordNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                                    size_t count, CUevent event) {
-  return add(out, graph, dependencies, count,
-             [&](Device& device) { return RecordEvent{device.events.need(event)}; });
+  return add(out, graph, dependencies, count, event_from<RecordEvent>(event));
 }
 
 CUresult cuGraphAddEventWaitNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
                                  size_t count, CUevent event) {
-  return add(out, graph, dependencies, count,
-             [&](Device& device) { return WaitEvent{device.events.need(event)}; });
+  return add(out, graph, dependencies, count, event_from<WaitEvent>(event));
 }
 
 CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* out) {
@@ -248,9 +237,22 @@ CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* out) {
   return event_of<WaitEvent>(node, out);
 }
 
+CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
+  return set<RecordEvent>(node, event_from<RecordEvent>(event));
+}
+CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
+  return set<WaitEvent>(node, event_from<WaitEvent>(event));
+}
+CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return set_exec<RecordEvent>(exec, node, event_from<RecordEvent>(event));
+}
+CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  return set_exec<WaitEvent>(exec, node, event_from<WaitEvent>(event));
+}
+
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned enabled) {
   return api(Need::kDevice, [&](Session& session) {
-    ExecNode& node = exec_node(session, exec, handle);
+    ExecNode& node = need_exec_node(session.device, exec, handle);
     require(std::holds_alternative<KernelLaunch>(node.operation) ||
             std::holds_alternative<Copy>(node.operation) || std::holds_alternative<Fill>(node.operation));
     node.enabled = enabled != 0;
@@ -260,6 +262,6 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned en
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned* enabled) {
   return api(Need::kDevice, [&](Session& session) {
     require(enabled != nullptr);
-    *enabled = exec_node(session, exec, handle).enabled ? 1 : 0;
+    *enabled = need_exec_node(session.device, exec, handle).enabled ? 1 : 0;
   });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "simgpu/driver/module.hpp"
+#include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/submit.hpp"
 
 namespace refrain::simgpu::driver {
@@ -21,6 +22,14 @@ void check_shape(const Function& function, const LaunchShape& shape) {
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   require(threads <= function.kernel->max_threads_per_block());
   require(dynamic <= static_cast<std::uint32_t>(function.max_dynamic_shared_bytes));
+}
+
+// Blocks that wait for each other must all be there.
+void check_resident(const Function& function, const LaunchShape& shape) {
+  const std::uint64_t blocks = std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
+  const std::uint64_t fit = blocks_that_fit(function, threads, shape.dynamic_shared_bytes);
+  require(blocks <= fit * profile().multiprocessors, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 void copy_params(const Kernel& kernel, void* const* params, std::vector<std::byte>& out) {
@@ -48,9 +57,12 @@ void copy_extra(void* const* extra, std::vector<std::byte>& out) {
   if (!out.empty()) std::memcpy(out.data(), buffer, out.size());
 }
 
-void check_attribute(const CUlaunchAttribute& attribute) {
-  const auto& value = attribute.value;
-  switch (attribute.id) {
+struct Attributes {
+  bool cooperative = false;
+};
+
+void read_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value, Attributes& out) {
+  switch (id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -59,33 +71,33 @@ void check_attribute(const CUlaunchAttribute& attribute) {
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       return;  // hints: full order is always allowed
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      if (value.cooperative != 0) refuse("a cooperative launch");
-      return;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: out.cooperative = value.cooperative != 0; return;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       if (value.clusterDim.x != 1 || value.clusterDim.y != 1 || value.clusterDim.z != 1) {
         refuse("a launch with thread block clusters");
       }
       return;
-    default: refuse(fmt::format("launch attribute {}", static_cast<int>(attribute.id)));
+    default: refuse(fmt::format("launch attribute {}", static_cast<int>(id)));
   }
 }
 
-CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, void** params, void** extra) {
+CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, void** params, void** extra,
+                bool cooperative = false) {
   return api(Need::kContext, [&](Session& session) {
     const StreamRef stream = session.stream(handle);
-    submit(session, stream, launch_of(session.device, function, shape, params, extra));
+    submit(session, stream, launch_of(session.device, function, shape, params, extra, cooperative));
   });
 }
 
 }  // namespace
 
 KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShape& shape, void* const* params,
-                       void* const* extra) {
+                       void* const* extra, bool cooperative) {
   KernelLaunch out;
   out.function = device.functions.need(handle);
   out.shape = shape;
   check_shape(*out.function, shape);
+  set_cooperative(out, cooperative);
   const Kernel& kernel = *out.function->kernel;
   out.params.resize(kernel.param_bytes());
   require(params == nullptr || extra == nullptr);
@@ -97,6 +109,17 @@ KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShap
     require(kernel.params().empty());
   }
   return out;
+}
+
+void set_cooperative(KernelLaunch& launch, bool cooperative) {
+  if (cooperative) check_resident(*launch.function, launch.shape);
+  launch.cooperative = cooperative;
+}
+
+void set_launch_attribute(KernelLaunch& launch, CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+  Attributes attributes{launch.cooperative};
+  read_attribute(id, value, attributes);
+  set_cooperative(launch, attributes.cooperative);
 }
 
 KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
@@ -140,13 +163,22 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
   if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr))
     return CUDA_ERROR_INVALID_VALUE;
+  Attributes attributes;
   const CUresult checked = api(Need::kContext, [&](Session&) {
-    for (unsigned index = 0; index < config->numAttrs; ++index) check_attribute(config->attrs[index]);
+    for (unsigned index = 0; index < config->numAttrs; ++index)
+      read_attribute(config->attrs[index].id, config->attrs[index].value, attributes);
   });
   if (checked != CUDA_SUCCESS) return checked;
   return launch(function,
                 {{config->gridDimX, config->gridDimY, config->gridDimZ},
                  {config->blockDimX, config->blockDimY, config->blockDimZ},
                  config->sharedMemBytes},
-                config->hStream, params, extra);
+                config->hStream, params, extra, attributes.cooperative);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned shared_bytes, CUstream stream, void** params) {
+  return launch(function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, stream,
+                params, nullptr, true);
 }

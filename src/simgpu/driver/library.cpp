@@ -1,17 +1,21 @@
 // cuModule* and cuLibrary*. It must not parse images (module.cpp).
+#include "simgpu/driver/jit_log.hpp"
 #include "simgpu/driver/module.hpp"
 #include "simgpu/driver/session.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void* image) {
+CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void* image,
+                        const JitLog& log = {0, nullptr, nullptr}) {
   return api(Need::kContext, [&](Session& session) {
     require(out != nullptr && image != nullptr);
     auto library = add_library(session.device, choose(image), session.context.get());
     try {
       load(session.device, *library);
-    } catch (...) {
+      log.write({});
+    } catch (const std::exception&) {
+      log.write(library->load_log);
       unload(session.device, *library);
       throw;
     }
@@ -52,6 +56,14 @@ void find_global(const Library& library, const char* name, CUdeviceptr* address,
   if (bytes != nullptr) *bytes = global->bytes;
 }
 
+// A variable that is managed, and only such.
+void find_managed(const Library& library, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+  require(name != nullptr);
+  const GlobalVariable* global = library.code->find_global(name);
+  require(global != nullptr && global->managed, CUDA_ERROR_NOT_FOUND);
+  find_global(library, name, address, bytes);
+}
+
 template <class Handle>
 void list_functions(const Library& library, Handle* out, unsigned count) {
   require(out != nullptr || count == 0);
@@ -70,8 +82,9 @@ CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   return load_as_module(out, &choose_source, image);
 }
 
-CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned, CUjit_option*, void**) {
-  return load_as_module(out, &choose_source, image);
+CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned count, CUjit_option* options,
+                            void** values) {
+  return load_as_module(out, &choose_source, image, JitLog(count, options, values));
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
@@ -166,4 +179,9 @@ CUresult cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
   return api(Need::kContext,
              [&](Session& session) { find_global(*loaded(session, handle), name, address, bytes); });
+}
+
+CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
+  return api(Need::kDevice,
+             [&](Session& session) { find_managed(*loaded(session, handle), name, address, bytes); });
 }

@@ -1,61 +1,21 @@
 // cuMemAllocManaged, advice and prefetches. It must not move data: there is one copy, which device and host
 // both see.
-//
-// Device memory is a shared mapping at another host address (AddressSpace::translate). A second mapping of
-// the same pages at the device's own address lets the host use the pointer. Where that range is not managed,
-// the host may not touch it.
 #include "simgpu/driver/managed.hpp"
-
-#include <sys/mman.h>
 
 #include "simgpu/driver/session.hpp"
 
 namespace refrain::simgpu::driver {
 namespace {
 
-// Opens device pages to the host, or closes them again.
-bool show(std::byte* pages, DeviceAddress address, std::uint64_t bytes) {
-  // An old size of 0 makes a second mapping of shared pages instead of moving them: mremap(2).
-  return mremap(pages, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(address)) !=
-         MAP_FAILED;
-}
-void hide(DeviceAddress address, std::uint64_t bytes) {
-  void* at = reinterpret_cast<void*>(address);
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  // If the host cannot spare a mapping, protecting is enough.
-  if (mmap(at, bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) mprotect(at, bytes, PROT_NONE);
-}
-
-void check(MemoryError error) {
-  require(error != MemoryError::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
-  require(error == MemoryError::kNone);
-}
-
-// Gives back what a half-made allocation holds.
-void abandon(Device& device, DeviceAddress address, const ManagedRange& range) {
-  hide(address, range.mapped_bytes);
-  device.memory.unmap(address, range.mapped_bytes);
-  if (range.handle != 0) device.memory.release(range.handle);
-  device.memory.release_range(address, range.mapped_bytes);
-}
-
 DeviceAddress allocate_managed(Session& session, std::size_t bytes) {
   Device& device = session.device;
-  const std::uint64_t unit = device.memory.granularity_bytes();
-  require(bytes <= device.memory.physical_total_bytes(), CUDA_ERROR_OUT_OF_MEMORY);
-  ManagedRange range{bytes, (bytes + unit - 1) / unit * unit, 0, session.context.get()};
   DeviceAddress address = 0;
-  check(device.memory.reserve(range.mapped_bytes, 0, 0, address));
+  require(device.memory.allocate(bytes, address, Kind::kManaged) == MemoryError::kNone,
+          CUDA_ERROR_OUT_OF_MEMORY);
   try {
-    check(device.memory.create(range.mapped_bytes, range.handle));
-    check(device.memory.map(address, range.mapped_bytes, 0, range.handle));
-    check(device.memory.set_access(address, range.mapped_bytes, Access::kReadWrite));
-    std::byte* pages = device.memory.translate(address, range.mapped_bytes, Access::kReadWrite);
-    require(pages != nullptr && show(pages, address, range.mapped_bytes), CUDA_ERROR_OUT_OF_MEMORY);
-    device.memory.mark_written(address, range.mapped_bytes);  // the host may write it at any time, unseen
-    device.managed.emplace(address, range);
-  } catch (const std::exception&) {
-    abandon(device, address, range);
+    device.managed.emplace(address, ManagedRange{bytes, session.context.get()});
+  } catch (const std::bad_alloc&) {
+    device.memory.free(address);
     throw;
   }
   return address;
@@ -90,8 +50,8 @@ const std::pair<const DeviceAddress, ManagedRange>* find_managed(const Device& d
 
 void free_managed(Device& device, DeviceAddress address) {
   const auto found = device.managed.find(address);
-  require(found != device.managed.end());
-  abandon(device, address, found->second);
+  require(found != device.managed.end() && found->second.context != nullptr);
+  require(device.memory.free(address) == MemoryError::kNone);
   device.managed.erase(found);
 }
 

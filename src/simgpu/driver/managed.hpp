@@ -8,6 +8,7 @@ namespace refrain::simgpu::driver {
 
 // The managed allocation that holds an address, or nullptr.
 const std::pair<const DeviceAddress, ManagedRange>* find_managed(const Device& device, DeviceAddress address);
+// Not of a variable: that is CUDA_ERROR_INVALID_VALUE.
 void free_managed(Device& device, DeviceAddress address);
 void free_managed_of(Device& device, const Context& context);
 

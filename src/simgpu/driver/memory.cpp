@@ -1,8 +1,8 @@
 // cuMemAlloc and friends, pinned host memory, stream-ordered allocation. It must not copy (copy.cpp) or map
 // (virtual.cpp).
-#include <cstdlib>
-
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/session.hpp"
 #include "simgpu/driver/submit.hpp"
 
@@ -10,32 +10,17 @@ namespace refrain::simgpu::driver {
 namespace {
 
 constexpr std::size_t kPitchAlignment = 512;
-constexpr std::size_t kHostAlignment = 4096;
-
-DeviceAddress allocate(Session& session, std::size_t bytes) {
-  require(bytes > 0);
-  DeviceAddress address = 0;
-  auto error = session.device.memory.allocate(bytes, address);
-  require(error != MemoryError::kInvalidValue);
-  require(error == MemoryError::kNone, CUDA_ERROR_OUT_OF_MEMORY);
-  try {
-    session.context->allocations.emplace(address, bytes);
-  } catch (const std::bad_alloc&) {
-    session.device.memory.free(address);
-    throw;
-  }
-  return address;
-}
 
 // Frees that are queued may make room.
-DeviceAddress allocate_in_order(Session& session, const StreamRef& stream, std::size_t bytes) {
+DeviceAddress allocate_in_order(Session& session, const StreamRef& stream, std::size_t bytes,
+                                const std::shared_ptr<Pool>& pool) {
   try {
-    return allocate(session, bytes);
+    return allocate(session, bytes, pool);
   } catch (const CudaError& error) {
     if (error.code != CUDA_ERROR_OUT_OF_MEMORY) throw;
   }
   session.wait(stream->last);
-  return allocate(session, bytes);
+  return allocate(session, bytes, pool);
 }
 
 CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
@@ -43,32 +28,27 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     session.forbid_while_capturing();
     require(out != nullptr && bytes > 0);
     require((flags & ~7U) == 0);
-    const std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-    require(rounded >= bytes, CUDA_ERROR_OUT_OF_MEMORY);
-    void* pointer = std::aligned_alloc(kHostAlignment, rounded);
-    require(pointer != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
-    session.device.host_ranges[reinterpret_cast<std::uintptr_t>(pointer)] = {bytes, flags, true};
-    *out = pointer;
+    DeviceAddress address = 0;
+    require(session.device.memory.allocate(bytes, address, Kind::kHost) == MemoryError::kNone,
+            CUDA_ERROR_OUT_OF_MEMORY);
+    session.device.host_ranges[address] = {bytes, flags, true};
+    *out = reinterpret_cast<void*>(address);
   });
 }
 
-CUmemoryPool default_pool(const Device& device) {
-  return reinterpret_cast<CUmemoryPool>(const_cast<std::uint64_t*>(&device.pool_release_threshold));
-}
-
-CUresult get_pool(CUmemoryPool* out, CUdevice ordinal) {
-  return api(Need::kDevice, [&](Session& session) {
+// choose(session): the pool.
+template <class Choose>
+CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUstream handle, Choose choose) {
+  return api(Need::kContext, [&](Session& session) {
     require(out != nullptr);
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
-    *out = default_pool(session.device);
-  });
-}
-
-template <class Body>
-CUresult with_pool(CUmemoryPool pool, Body body) {
-  return api(Need::kDevice, [&](Session& session) {
-    require(pool == default_pool(session.device));
-    body(session.device);
+    const StreamRef stream = session.stream(handle);
+    const std::shared_ptr<Pool> pool = choose(session);
+    if (stream->capture != nullptr) {
+      auto memory = make_graph_memory(session.device, *stream->capture->graph, bytes);
+      *out = memory->address;
+      return capture_operation(*stream, AllocateMemory{std::move(memory)});
+    }
+    *out = allocate_in_order(session, stream, bytes, pool);
   });
 }
 
@@ -112,11 +92,12 @@ CUresult cuMemFree(CUdeviceptr address) {
     if (address == 0) return;
     session.forbid_while_capturing();
     const bool managed = session.device.managed.contains(address);
-    require(managed || session.context->allocations.contains(address));
+    const auto of_graph = forget_graph_memory(session.device, address);
+    require(managed || of_graph != nullptr || session.context->allocations.contains(address));
     session.wait_all();  // as on a device, a free waits for the work that may use the memory
+    if (of_graph != nullptr) return require(detach_graph_memory(*of_graph));
     if (managed) return free_managed(session.device, address);
-    require(session.context->allocations.erase(address) == 1);
-    require(session.device.memory.free(address) == MemoryError::kNone);
+    require(free_allocation(session.device, *session.context, address));
   });
 }
 
@@ -135,7 +116,7 @@ CUresult cuMemFreeHost(void* pointer) {
     session.forbid_while_capturing();
     session.wait_all();
     ranges.erase(reinterpret_cast<std::uintptr_t>(pointer));
-    std::free(pointer);
+    require(session.device.memory.free(reinterpret_cast<CUdeviceptr>(pointer)) == MemoryError::kNone);
   });
 }
 
@@ -165,6 +146,16 @@ CUresult cuMemHostUnregister(void* pointer) {
   });
 }
 
+CUresult cuMemHostGetDevicePointer(CUdeviceptr* out, void* pointer, unsigned flags) {
+  return api(Need::kContext, [&](Session& session) {
+    require(out != nullptr && flags == 0);
+    const auto* range = find_host_range(session.device, pointer, 1);
+    require(range != nullptr);
+    if (!range->second.owned) refuse("the device address of registered host memory");
+    *out = reinterpret_cast<CUdeviceptr>(pointer);
+  });
+}
+
 CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
   return api(Need::kContext, [&](Session& session) {
     const auto* range = find_host_range(session.device, pointer, 1);
@@ -173,85 +164,26 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
   });
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream handle) {
-  return api(Need::kContext, [&](Session& session) {
-    require(out != nullptr);
-    const StreamRef stream = session.stream(handle);
-    if (stream->capture != nullptr) refuse("cuMemAllocAsync in a stream capture");
-    *out = allocate_in_order(session, stream, bytes);
-  });
+CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
+  return allocate_async(out, bytes, stream, [](Session& session) { return current_pool(session.device); });
 }
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream handle) {
-  if (find_device() != nullptr && pool != default_pool(*find_device())) return CUDA_ERROR_INVALID_VALUE;
-  return cuMemAllocAsync(out, bytes, handle);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  return allocate_async(out, bytes, stream,
+                        [&](Session& session) { return need_pool(session.device, pool); });
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   return api(Need::kContext, [&](Session& session) {
     if (address == 0) return;
-    require(session.context->allocations.contains(address));
     const StreamRef stream = session.stream(handle);
-    if (stream->capture != nullptr) refuse("cuMemFreeAsync in a stream capture");
-    submit(session, stream, ReleaseMemory{address});
-  });
-}
-
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  return get_pool(out, ordinal);
-}
-CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  return get_pool(out, ordinal);
-}
-
-CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return with_pool(pool, [](Device&) {});
-}
-
-CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-  return with_pool(pool, [](Device&) {});  // freed memory is never kept
-}
-
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return with_pool(pool, [&](Device& device) {
-    require(value != nullptr);
-    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
-      device.pool_release_threshold = *static_cast<const cuuint64_t*>(value);
+    std::shared_ptr<GraphMemory> memory;
+    if (stream->capture != nullptr) {
+      memory = graph_memory_of(session.device, *stream->capture->graph, address);
+    } else {
+      memory = forget_graph_memory(session.device, address);
+      require(memory != nullptr || session.context->allocations.contains(address));
     }
-  });
-}
-
-CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return with_pool(pool, [&](Device& device) {
-    require(value != nullptr);
-    switch (attribute) {
-      case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *static_cast<int*>(value) = 1; break;
-      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        *static_cast<cuuint64_t*>(value) = device.pool_release_threshold;
-        break;
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *static_cast<cuuint64_t*>(value) = device.memory.physical_used_bytes();
-        break;
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *static_cast<cuuint64_t*>(value) = device.memory.physical_peak_bytes();
-        break;
-      default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
-    }
-  });
-}
-
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc*, size_t) {
-  return with_pool(pool, [](Device&) {});
-}
-
-CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool, CUmemLocation* location) {
-  return with_pool(pool, [&](Device&) {
-    require(flags != nullptr && location != nullptr);
-    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    submit(session, stream, ReleaseMemory{address, std::move(memory)});
   });
 }

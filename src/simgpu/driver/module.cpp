@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "fatbin/fatbin.hpp"
+#include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/settings.hpp"
 
 namespace refrain::simgpu::driver {
@@ -55,9 +57,20 @@ std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
   fail(CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX text, nor a fat binary, nor an ELF file");
 }
 
+void forget_managed(Device& device, const Library& library) {
+  if (library.code == nullptr) return;
+  for (const GlobalVariable& global : library.code->globals()) {
+    if (global.managed) device.managed.erase(global.address);
+  }
+}
+
 std::unique_ptr<Module> make_code(Device& device, const Source& source) {
-  return source.native != nullptr ? load_native(*source.native, device.memory)
-                                  : load_linked(source.ptx, device.memory, execution_settings());
+  auto code = source.native != nullptr ? load_native(*source.native, device.memory)
+                                       : load_linked(source.ptx, device.memory, execution_settings());
+  for (const GlobalVariable& global : code->globals()) {
+    if (global.managed) device.managed.emplace(global.address, ManagedRange{global.bytes, nullptr});
+  }
+  return code;
 }
 
 // One text for each object of the program. Those of libraries that come as machine code only (cudadevrt) are
@@ -72,10 +85,54 @@ Source choose_linked(const std::vector<const void*>& parts) {
   return out;
 }
 
+// Begins an image of ours; no other kind begins so. Then a 64-bit count, and for each text its 64-bit size
+// and bytes.
+constexpr char kLinkedMagic[4] = {'\x7f', 's', 'l', 'i'};
+
+std::uint64_t take_number(const char*& from) {
+  std::uint64_t out = 0;
+  std::memcpy(&out, from, sizeof out);
+  from += sizeof out;
+  return out;
+}
+
+Source choose_of_linked(const void* image) {
+  const char* from = static_cast<const char*>(image) + sizeof kLinkedMagic;
+  Source out;
+  for (std::uint64_t count = take_number(from); count > 0; --count) {
+    const std::uint64_t size = take_number(from);
+    out.ptx.emplace_back(from, size);
+    from += size;
+  }
+  return out;
+}
+
+void put(std::vector<char>& out, const void* from, std::size_t bytes) {
+  const std::size_t end = out.size();
+  out.resize(end + bytes);
+  std::memcpy(out.data() + end, from, bytes);
+}
+
+void put_number(std::vector<char>& out, std::uint64_t number) {
+  put(out, &number, sizeof number);
+}
+
 }  // namespace
+
+std::vector<char> linked_image(const std::vector<std::string>& ptx) {
+  std::vector<char> out;
+  put(out, kLinkedMagic, sizeof kLinkedMagic);
+  put_number(out, ptx.size());
+  for (const std::string& text : ptx) {
+    put_number(out, text.size());
+    put(out, text.data(), text.size());
+  }
+  return out;
+}
 
 Source choose_source(const void* image) {
   if (const native::Image* native = native_image(image)) return {{}, native};
+  if (std::memcmp(image, kLinkedMagic, sizeof kLinkedMagic) == 0) return choose_of_linked(image);
   try {
     if (const auto parts = fatbin::linked_images(image); !parts.empty()) return choose_linked(parts);
     switch (fatbin::classify(image)) {
@@ -128,6 +185,7 @@ void load(Device& device, Library& library) {
   } catch (const LoadError& error) {
     say(error.what());
     library.load_error = CUDA_ERROR_INVALID_PTX;
+    library.load_log = error.what();
     throw CudaError(CUDA_ERROR_INVALID_PTX);
   }
   for (const auto& kernel : library.code->kernels()) {
@@ -144,6 +202,7 @@ void load(Device& device, Library& library) {
 
 void unload(Device& device, Library& library) {
   for (const auto& [name, function] : library.functions) device.functions.remove(function.get());
+  forget_managed(device, library);
   device.libraries.remove(&library);
 }
 
@@ -159,6 +218,7 @@ void reload_libraries(Device& device) {
   for (const auto& [handle, library] : device.libraries.all()) {
     if (library->is_module || library->code == nullptr) continue;
     for (const auto& [name, function] : library->functions) function->code = nullptr;
+    forget_managed(device, *library);
     library->code = nullptr;  // the old variables go before the new ones come
     library->code = make_code(device, library->source);
     for (const auto& [name, function] : library->functions) {

@@ -36,13 +36,20 @@ struct Library {
   Source source;
   std::shared_ptr<Module> code;  // after loading
   CUresult load_error = CUDA_SUCCESS;
+  std::string load_log;  // what the loader said
   std::map<std::string, std::shared_ptr<Function>, std::less<>> functions;
 };
+
+// How many blocks of that many threads fit on a multiprocessor.
+std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std::uint64_t dynamic_bytes);
 
 // The PTX of an image that suits the device, or its native kernels; a file has none of those. Throws
 // CudaError after saying what is wrong.
 Source choose_source(const void* image);
 Source choose_source_of_file(const char* path);
+
+// What cuLinkComplete gives: texts in one piece of memory that choose_source knows again.
+std::vector<char> linked_image(const std::vector<std::string>& ptx);
 
 std::shared_ptr<Library> add_library(Device& device, Source source, Context* module_of);
 // Makes it ready if it is not. Throws CudaError.

@@ -16,6 +16,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+}  // namespace
+
 std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std::uint64_t dynamic_bytes) {
   if (block == 0 || block > function.kernel->max_threads_per_block()) return 0;
   const std::uint64_t threads = round_up(block, kWarp);
@@ -29,7 +31,6 @@ std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std
   return fit;
 }
 
-}  // namespace
 }  // namespace refrain::simgpu::driver
 
 using namespace refrain::simgpu::driver;
@@ -66,7 +67,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunc
     if (fit * size > resident) {
       resident = fit * size;
       best = size;
-      *grid = fit * 108;
+      *grid = fit * static_cast<int>(profile().multiprocessors);
     }
   }
   *block = best;

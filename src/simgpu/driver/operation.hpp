@@ -17,16 +17,18 @@ namespace refrain::simgpu::driver {
 struct Event;
 struct Function;
 struct Graph;
+struct GraphMemory;
 
 struct KernelLaunch {
   std::shared_ptr<Function> function;
   LaunchShape shape;
+  bool cooperative = false;
   std::vector<std::byte> params;  // in kernel layout
 };
 
 // Linear memory, seen as slices of rows.
 struct Place {
-  bool on_device = false;
+  bool on_device = false;  // not so: host memory, also where the device can reach it
   std::uint64_t address = 0;
   std::uint64_t pitch_bytes = 0;
   std::uint64_t slice_bytes = 0;
@@ -62,12 +64,25 @@ struct WaitEvent {
 };
 struct ReleaseMemory {
   DeviceAddress address = 0;
+  std::shared_ptr<GraphMemory> memory;  // nullptr: an allocation
+};
+struct AllocateMemory {
+  std::shared_ptr<GraphMemory> memory;
+};
+struct WriteValue {
+  DeviceAddress address = 0;
+  std::uint64_t value = 0;
+  std::uint32_t bytes = 4;  // or 8
+};
+struct WaitValue {
+  WriteValue compared;
+  unsigned how = 0;  // CUstreamWaitValue_flags without FLUSH
 };
 struct ChildGraph {
   std::shared_ptr<Graph> graph;
 };
 
 using Operation = std::variant<Nothing, KernelLaunch, Copy, Fill, HostCall, RecordEvent, WaitEvent,
-                               ReleaseMemory, ChildGraph>;
+                               ReleaseMemory, ChildGraph, AllocateMemory, WriteValue, WaitValue>;
 
 }  // namespace refrain::simgpu::driver

@@ -1,6 +1,7 @@
 // cuPointer* and cuMemGetAddressRange: what an address is. It must not change anything.
 #include <cstring>
 
+#include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/session.hpp"
 
@@ -12,20 +13,28 @@ struct Known {
   std::uint64_t base = 0, bytes = 0;
   bool virtual_memory = false;
   bool managed = false;
+  bool mapped = true;  // kernels reach it
+
+  bool has_device_pointer() const { return mapped; }
+  bool has_host_pointer() const { return !on_device || managed; }
 };
 
 std::optional<Known> look_up(const Device& device, CUdeviceptr address) {
   if (const auto* managed = find_managed(device, address)) {
     return Known{true, managed->first, managed->second.bytes, false, true};
   }
+  if (const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1)) {
+    return Known{false, range->first, range->second.bytes, false, false, range->second.owned};
+  }
+  if (const GraphMemory* memory = find_graph_memory(device, address)) {
+    return Known{true, memory->address, memory->bytes, false, false};
+  }
   if (device.memory.owns(address)) {
     const auto range = device.memory.range_of(address);
     if (!range) return std::nullopt;
     return Known{true, range->base, range->bytes, device.mappings.contains(range->base), false};
   }
-  const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1);
-  if (range == nullptr) return std::nullopt;
-  return Known{false, range->first, range->second.bytes, false, false};
+  return std::nullopt;
 }
 
 template <class T>
@@ -40,10 +49,8 @@ void answer(Session& session, const Known& known, CUpointer_attribute attribute,
       return store(out, known.virtual_memory ? 0 : reinterpret_cast<std::uintptr_t>(session.context.get()));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return store<unsigned>(out, known.on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: require(known.on_device); return store(out, address);
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      require(!known.on_device || known.managed);
-      return store(out, address);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: require(known.has_device_pointer()); return store(out, address);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER: require(known.has_host_pointer()); return store(out, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return store<unsigned char>(out, 0);
@@ -52,11 +59,18 @@ void answer(Session& session, const Known& known, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store<int>(out, 0);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return store(out, known.base);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return store<std::size_t>(out, known.bytes);
-    case CU_POINTER_ATTRIBUTE_MAPPED: return store<unsigned char>(out, 1);
+    case CU_POINTER_ATTRIBUTE_MAPPED: return store<unsigned char>(out, known.mapped ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: return store<unsigned long long>(out, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return store<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return store<CUmemoryPool>(out, nullptr);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
+      const auto found = session.device.pool_of.find(known.base);
+      return store<const void*>(out, found == session.device.pool_of.end() ? nullptr : found->second.get());
+    }
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return store<std::size_t>(out, known.bytes);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return store(out, known.base);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: return store<unsigned long long>(out, known.base);
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return store<unsigned char>(out, 0);
     default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
   }
 }
@@ -67,6 +81,7 @@ std::size_t bytes_of(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED: return 1;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -110,8 +125,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
         continue;
       }
       const bool absent =
-          (attributes[index] == CU_POINTER_ATTRIBUTE_HOST_POINTER && known->on_device && !known->managed) ||
-          (attributes[index] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !known->on_device);
+          (attributes[index] == CU_POINTER_ATTRIBUTE_HOST_POINTER && !known->has_host_pointer()) ||
+          (attributes[index] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !known->has_device_pointer());
       if (!absent) answer(session, *known, attributes[index], address, out[index]);
     }
   });

@@ -2,6 +2,7 @@
 #include "simgpu/driver/queue.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace refrain::simgpu::driver {
@@ -33,7 +34,13 @@ void Queue::enlist(const ItemRef& item) {
 }
 
 void Queue::kick(Lock& lock, const ItemRef& item) {
-  if (schedule_.kind == Schedule::kEager) wait(lock, item);
+  if (schedule_.kind != Schedule::kEager) return;
+  advance(lock, item, false);
+  while (!queued_.empty()) {  // something stood behind a value: perhaps it is there now
+    const auto ready = runnable();
+    if (ready.empty()) return;
+    run(lock, ready.front());
+  }
 }
 
 void Queue::run(Lock& lock, const ItemRef& item) {
@@ -65,8 +72,21 @@ ItemRef Queue::next_for(const ItemRef& item) {
   return next;
 }
 
+std::vector<ItemRef> Queue::runnable() {
+  std::vector<ItemRef> out;
+  for (const auto& [sequence, item] : queued_) {
+    if (item->state == Item::State::kRunning) continue;
+    settle(*item);
+    if (item->waits_for.empty() && ready_(*item)) out.push_back(item);
+  }
+  return out;
+}
+
 void Queue::wait(Lock& lock, const ItemRef& item) {
-  if (item == nullptr) return;
+  if (item != nullptr) advance(lock, item, true);
+}
+
+void Queue::advance(Lock& lock, const ItemRef& item, bool patient) {
   std::vector<ItemRef> path{item};  // each waits for the one after it: long chains need no recursion
   while (!path.empty()) {
     const ItemRef top = path.back();
@@ -79,10 +99,19 @@ void Queue::wait(Lock& lock, const ItemRef& item) {
       continue;
     }
     settle(*top);
-    if (top->waits_for.empty()) {
-      run(lock, top);
-    } else {
+    if (!top->waits_for.empty()) {
       path.push_back(top->waits_for.front());
+    } else if (ready_(*top)) {
+      run(lock, top);
+    } else if (!patient) {
+      return;
+    } else if (const auto others = runnable(); !others.empty()) {
+      run(lock, others.front());
+    } else {
+      // Only the host can bring the value now, and it does not tell: look again, as a device does.
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
     }
   }
 }
@@ -101,7 +130,7 @@ bool Queue::poll(Lock& lock, const ItemRef& item) {
   if (item == nullptr) return true;
   if (item->state != Item::State::kDone) {
     const ItemRef next = next_for(item);
-    if (next->state == Item::State::kQueued) run(lock, next);
+    if (next->state == Item::State::kQueued && ready_(*next)) run(lock, next);
   }
   return item->state == Item::State::kDone;
 }
@@ -109,12 +138,7 @@ bool Queue::poll(Lock& lock, const ItemRef& item) {
 void Queue::tick(Lock& lock) {
   if (schedule_.kind != Schedule::kRandom) return;
   for (auto turns = random_() % 4; turns > 0; --turns) {
-    std::vector<ItemRef> ready;
-    for (const auto& [sequence, item] : queued_) {
-      if (item->state == Item::State::kRunning) continue;
-      settle(*item);
-      if (item->waits_for.empty()) ready.push_back(item);
-    }
+    const std::vector<ItemRef> ready = runnable();
     if (ready.empty()) return;
     run(lock, ready[random_() % ready.size()]);
   }

@@ -44,17 +44,22 @@ class Queue {
  public:
   // Runs an item's operation and sets its end_ns. May release the lock.
   using Runner = void (*)(Lock&, Item&);
-  Queue(Schedule schedule, Runner runner) : schedule_(schedule), random_(schedule.seed), runner_(runner) {}
+  // Whether an item with nothing left to wait for may run: not so while memory has not the value that it
+  // waits for.
+  using Ready = bool (*)(const Item&);
+  Queue(Schedule schedule, Runner runner, Ready ready)
+      : schedule_(schedule), random_(schedule.seed), runner_(runner), ready_(ready) {}
 
   // Takes an item whose waits_for is complete.
   void enlist(const ItemRef& item);
-  // Gives it its chance to run. Eager: it is done when this returns.
+  // Gives it its chance to run. Eager: it is done when this returns, unless it stands behind a value in
+  // memory.
   void kick(Lock& lock, const ItemRef& item);
   void add(Lock& lock, const ItemRef& item) {
     enlist(item);
     kick(lock, item);
   }
-  // Until the item is done: runs it and what it waits for, nothing else.
+  // Until the item is done: runs it and what it waits for, nothing else but what may bring a value in memory.
   void wait(Lock& lock, const ItemRef& item);
   // Everything queued for this context.
   void wait_all(Lock& lock, const Context& context);
@@ -71,10 +76,14 @@ class Queue {
   void run(Lock& lock, const ItemRef& item);
   void wait_running(Lock& lock, const ItemRef& item);
   ItemRef next_for(const ItemRef& item);
+  std::vector<ItemRef> runnable();
+  // Runs until the item is done or, without patience, stands behind a value in memory.
+  void advance(Lock& lock, const ItemRef& item, bool patient);
 
   Schedule schedule_;
   std::mt19937_64 random_;
   Runner runner_;
+  Ready ready_;
   std::map<std::uint64_t, ItemRef> queued_;  // by sequence
   std::condition_variable finished_;
   std::uint64_t next_sequence_ = 0;

@@ -159,3 +159,47 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
     submit(session, stream, HostCall{function, nullptr, nullptr, data});
   });
 }
+
+CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* out, CUgreenCtx* green) {
+  if (green != nullptr) *green = nullptr;
+  return cuStreamGetCtx(handle, out);
+}
+
+namespace refrain::simgpu::driver {
+namespace {
+
+// All but the priority are hints, kept to be told again.
+bool known_attribute(CUstreamAttrID id) {
+  return id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW || id == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
+         id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP || id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN ||
+         id == CU_LAUNCH_ATTRIBUTE_PRIORITY;
+}
+
+}  // namespace
+}  // namespace refrain::simgpu::driver
+
+CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID id, const CUstreamAttrValue* value) {
+  return with_stream(handle, [&](Session&, const StreamRef& stream) {
+    require(value != nullptr && known_attribute(id));
+    stream->attributes[id] = *value;
+    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
+      stream->priority = std::max(kGreatestPriority, std::min(0, value->priority));
+    }
+  });
+}
+
+CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamAttrValue* value) {
+  return with_stream(handle, [&](Session&, const StreamRef& stream) {
+    require(value != nullptr && known_attribute(id));
+    *value = {};
+    if (const auto found = stream->attributes.find(id); found != stream->attributes.end())
+      *value = found->second;
+    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) value->priority = stream->priority;
+  });
+}
+
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
+  return with_stream(to, [&](Session& session, const StreamRef& stream) {
+    stream->attributes = session.stream(from)->attributes;
+  });
+}

@@ -111,6 +111,7 @@ class LoadedModule final : public Module {
                                     [&](const auto& global) { return global.name == name; });
     return found != globals_.end() ? &*found : nullptr;
   }
+  std::span<const GlobalVariable> globals() const noexcept override { return globals_; }
 
  private:
   void release() noexcept {
@@ -125,8 +126,10 @@ class LoadedModule final : public Module {
       const bool in_memory = variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
       if (!in_memory || variable.is_extern || variable.size_bytes == 0) continue;
       DeviceAddress address = 0;
-      if (memory_.allocate(variable.size_bytes, address) != MemoryError::kNone) throw std::bad_alloc();
-      globals_.push_back({variable.name, address, variable.size_bytes});
+      const bool managed = variable.attributes.is_managed;
+      const Kind kind = managed ? Kind::kManaged : Kind::kDevice;
+      if (memory_.allocate(variable.size_bytes, address, kind) != MemoryError::kNone) throw std::bad_alloc();
+      globals_.push_back({variable.name, address, variable.size_bytes, managed});
       addresses_[i] = address;
     }
     for (std::size_t i = 0; i < module.variables.size(); ++i) {

@@ -113,6 +113,7 @@ struct GlobalVariable {
   std::string name;
   DeviceAddress address;
   std::uint64_t bytes;
+  bool managed = false;  // __managed__: the host sees it at the same address
 };
 
 // One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so
@@ -123,6 +124,7 @@ class Module {
   virtual const Kernel* find_kernel(std::string_view name) const noexcept = 0;
   virtual std::span<const std::unique_ptr<Kernel>> kernels() const noexcept = 0;
   virtual const GlobalVariable* find_global(std::string_view name) const noexcept = 0;
+  virtual std::span<const GlobalVariable> globals() const noexcept { return {}; }
 };
 
 // Throws LoadError (parse error, unsupported opcode: by name and line) and std::bad_alloc (device memory is

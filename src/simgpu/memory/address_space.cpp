@@ -61,9 +61,9 @@ MemoryError AddressSpace::release_range(DeviceAddress address, std::uint64_t byt
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::Impl::create(std::uint64_t bytes, PhysicalHandle& out) {
+MemoryError AddressSpace::Impl::create(std::uint64_t bytes, PhysicalHandle& out, bool counted) {
   if (!whole_pages(bytes)) return MemoryError::kInvalidValue;
-  if (bytes > settings.physical_bytes - used) return MemoryError::kOutOfMemory;
+  if (counted && bytes > settings.physical_bytes - used) return MemoryError::kOutOfMemory;
   const auto offset = offsets.take(bytes, settings.granularity_bytes);
   if (!offset) return MemoryError::kOutOfMemory;
   if (!store.extend_file(*offset + bytes)) {
@@ -71,8 +71,8 @@ MemoryError AddressSpace::Impl::create(std::uint64_t bytes, PhysicalHandle& out)
     return MemoryError::kOutOfMemory;
   }
   out = next_handle++;
-  handles.emplace(out, Physical{*offset, bytes});
-  used += bytes;
+  handles.emplace(out, Physical{*offset, bytes, 0, false, counted});
+  if (counted) used += bytes;
   peak = std::max(peak, used);
   return MemoryError::kNone;
 }
@@ -82,7 +82,7 @@ void AddressSpace::Impl::drop_if_unused(std::map<PhysicalHandle, Physical>::iter
   if (!physical.released || physical.mappings != 0) return;
   store.discard(physical.file_offset, physical.bytes);
   offsets.give_back(physical.file_offset, physical.bytes);
-  used -= physical.bytes;
+  if (physical.counted) used -= physical.bytes;
   handles.erase(it);
 }
 

@@ -19,6 +19,10 @@ enum class MemoryError { kNone, kOutOfMemory, kInvalidValue };
 
 enum class Access : std::uint8_t { kNone = 0, kRead = 1, kReadWrite = 3 };
 
+// What an allocation is. The host may touch what is managed or its own at the same addresses; what is its own
+// takes none of the device's memory. Both count as written: the host may write them at any time, unseen.
+enum class Kind : std::uint8_t { kDevice, kManaged, kHost };
+
 struct MemorySettings {
   std::uint64_t physical_bytes;     // what the device has
   std::uint64_t granularity_bytes;  // of handles, mappings and reservations; a power of two, at least 4096
@@ -31,11 +35,11 @@ struct MemorySettings {
 constexpr std::uint8_t kOutside = 1;  // of every allocation
 constexpr std::uint8_t kWritten = 2;
 
-// One device. Addresses handed out lie in a host range that is never accessible to the host (a host program
-// that dereferences a device pointer crashes, as with a real GPU); the bytes lie elsewhere, see `translate`.
-// Thread safety: every function may be called from any thread; `translate` takes no lock. A range must not be
-// unmapped while another thread uses a pointer from `translate`: callers that execute kernels hold
-// `execution_mutex`, which unmap and free take.
+// One device. Addresses handed out lie in a host range that the host can access only where managed and host
+// memory is (a host program that dereferences another device pointer crashes, as with a real GPU); the bytes
+// lie elsewhere, see `translate`. Thread safety: every function may be called from any thread; `translate`
+// takes no lock. A range must not be unmapped while another thread uses a pointer from `translate`: callers
+// that execute kernels hold `execution_mutex`, which unmap and free take.
 class AddressSpace {
  public:
   explicit AddressSpace(const MemorySettings& settings);
@@ -58,8 +62,9 @@ class AddressSpace {
   MemoryError unmap(DeviceAddress address, std::uint64_t bytes);
   MemoryError set_access(DeviceAddress address, std::uint64_t bytes, Access access);
 
-  // cuMemAlloc / cuMemFree: sub-granularity sizes allowed; addresses aligned to 512 bytes.
-  MemoryError allocate(std::uint64_t bytes, DeviceAddress& out);
+  // cuMemAlloc / cuMemFree: sub-granularity sizes allowed; addresses aligned to 512 bytes. What the host sees
+  // has whole pages of its own.
+  MemoryError allocate(std::uint64_t bytes, DeviceAddress& out, Kind kind = Kind::kDevice);
   MemoryError free(DeviceAddress address);
   // malloc and free of device code, for whoever holds `execution_mutex`. The heap lives until the device
   // goes.

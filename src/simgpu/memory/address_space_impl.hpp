@@ -29,6 +29,7 @@ struct Physical {
   std::uint64_t bytes;
   std::uint32_t mappings = 0;
   bool released = false;
+  bool counted = true;  // as the device's memory
 };
 
 struct Mapping {
@@ -49,6 +50,7 @@ struct Allocation {
   bool in_slab;
   std::uint64_t number;  // counted from 1
   bool on_heap = false;
+  Kind kind = Kind::kDevice;
 };
 
 // Something that was at an address, for messages.
@@ -73,17 +75,18 @@ struct AddressSpace::Impl {
   bool whole_pages(std::uint64_t value) const {
     return value != 0 && value % settings.granularity_bytes == 0;
   }
-  MemoryError create(std::uint64_t bytes, PhysicalHandle& out);
+  MemoryError create(std::uint64_t bytes, PhysicalHandle& out, bool counted = true);
   void drop_if_unused(std::map<PhysicalHandle, Physical>::iterator it);
   MemoryError map(std::uint64_t address, std::uint64_t bytes, PhysicalHandle handle);
   void unmap_one(std::map<std::uint64_t, Mapping>::iterator it);
-  MemoryError allocate_pages(std::uint64_t bytes, std::uint64_t& out);
+  MemoryError allocate_pages(std::uint64_t bytes, std::uint64_t& out, bool counted = true);
+  MemoryError allocate_shown(std::uint64_t bytes, std::uint64_t& out, Kind kind);
   void free_pages(std::uint64_t address);
   MemoryError allocate_in_slab(std::uint64_t bytes, std::uint64_t& out);
   void free_in_slab(std::uint64_t address, std::uint64_t bytes);
   bool take_in_slabs(std::uint64_t bytes, std::uint64_t& out);
   void give_back_held();
-  MemoryError allocate(std::uint64_t bytes, std::uint64_t& out);
+  MemoryError allocate(std::uint64_t bytes, std::uint64_t& out, Kind kind = Kind::kDevice);
   void free(std::map<std::uint64_t, Allocation>::iterator it);
   void remember(Gone gone);
   void set_states(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) const noexcept {

@@ -6,7 +6,7 @@
 
 namespace refrain::simgpu {
 
-MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out) {
+MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out, bool counted) {
   auto address = addresses.take(bytes, settings.granularity_bytes);
   if (!address && !held_back.empty()) {
     give_back_held();
@@ -14,7 +14,7 @@ MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_
   }
   if (!address) return MemoryError::kOutOfMemory;
   PhysicalHandle handle = 0;
-  MemoryError error = create(bytes, handle);
+  MemoryError error = create(bytes, handle, counted);
   if (error == MemoryError::kNone) {
     reservations.emplace(*address, bytes);
     error = map(*address, bytes, handle);
@@ -105,8 +105,24 @@ void AddressSpace::Impl::free_in_slab(std::uint64_t address, std::uint64_t bytes
   free_pages(base);
 }
 
-MemoryError AddressSpace::Impl::allocate(std::uint64_t bytes, std::uint64_t& out) {
+MemoryError AddressSpace::Impl::allocate_shown(std::uint64_t bytes, std::uint64_t& out, Kind kind) {
+  const std::uint64_t taken = round_up(bytes, settings.granularity_bytes);
+  const MemoryError error = allocate_pages(taken, out, kind == Kind::kManaged);
+  if (error != MemoryError::kNone) return error;
+  if (!store.show(out, taken)) {
+    free_pages(out);
+    return MemoryError::kOutOfMemory;
+  }
+  allocations.emplace(out, Allocation{bytes, false, next_number++, false, kind});
+  set_states(out, bytes, kWritten);
+  set_states(out + bytes, taken - bytes, kOutside);
+  return MemoryError::kNone;
+}
+
+MemoryError AddressSpace::Impl::allocate(std::uint64_t bytes, std::uint64_t& out, Kind kind) {
   if (bytes == 0) return MemoryError::kInvalidValue;
+  if (bytes > BackingStore::kRegionBytes) return MemoryError::kOutOfMemory;
+  if (kind != Kind::kDevice) return allocate_shown(bytes, out, kind);
   if (bytes > settings.physical_bytes) return MemoryError::kOutOfMemory;
   const bool in_slab = round_up(bytes, kAllocationAlignment) < settings.granularity_bytes;
   const std::uint64_t taken = round_up(bytes, in_slab ? kAllocationAlignment : settings.granularity_bytes);
@@ -122,6 +138,8 @@ void AddressSpace::Impl::free(std::map<std::uint64_t, Allocation>::iterator it) 
   const auto [address, allocation] = *it;
   allocations.erase(it);
   remember({address, allocation.bytes, "freed", allocation.number});
+  if (allocation.kind != Kind::kDevice)
+    store.hide(address, round_up(allocation.bytes, settings.granularity_bytes));
   if (allocation.in_slab) {
     set_states(address, allocation.bytes, kOutside);
     free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
@@ -130,9 +148,9 @@ void AddressSpace::Impl::free(std::map<std::uint64_t, Allocation>::iterator it) 
   }
 }
 
-MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out) {
+MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out, Kind kind) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->allocate(bytes, out);
+  return impl_->allocate(bytes, out, kind);
 }
 
 MemoryError AddressSpace::free(DeviceAddress address) {

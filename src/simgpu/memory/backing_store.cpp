@@ -24,6 +24,12 @@ void* reserve_region(void* hint, std::uint64_t bytes, int protection) {
   return mmap(hint, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
+void close_off(void* at, std::uint64_t bytes) noexcept {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  // Protecting is enough if the host cannot spare a mapping: the page states already refuse every access.
+  if (mmap(at, bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) mprotect(at, bytes, PROT_NONE);
+}
+
 }  // namespace
 
 BackingStore::BackingStore(std::uint64_t page_bytes, bool shadowed)
@@ -68,13 +74,17 @@ bool BackingStore::attach(std::uint64_t address, std::uint64_t bytes, std::uint6
 }
 
 void BackingStore::detach(std::uint64_t address, std::uint64_t bytes) noexcept {
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  const auto close_off = [&](void* at) {
-    // Protecting is enough if the host cannot spare a mapping: the page states already refuse every access.
-    if (mmap(at, bytes, PROT_NONE, kFlags, -1, 0) == MAP_FAILED) mprotect(at, bytes, PROT_NONE);
-  };
-  close_off(host(address));
-  if (shadow_ != nullptr) close_off(shadow(address));
+  close_off(host(address), bytes);
+  if (shadow_ != nullptr) close_off(shadow(address), bytes);
+}
+
+bool BackingStore::show(std::uint64_t address, std::uint64_t bytes) noexcept {
+  // An old size of 0 makes a second mapping of shared pages instead of moving them: mremap(2).
+  return mremap(host(address), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at_device(address)) != MAP_FAILED;
+}
+
+void BackingStore::hide(std::uint64_t address, std::uint64_t bytes) noexcept {
+  close_off(at_device(address), bytes);
 }
 
 bool BackingStore::extend_file(std::uint64_t bytes) noexcept {

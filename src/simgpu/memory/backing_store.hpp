@@ -1,7 +1,7 @@
 // The host side of device memory: one memfd for the physical bytes, two parallel address regions (the
-// device's, never accessible, and the backing one where pages appear), the state of every page and, if
-// wanted, a shadow: one byte of state for each byte, which moves with the physical bytes. No policy, no
-// accounting.
+// device's, accessible only where pages are shown, and the backing one where pages appear), the state of
+// every page and, if wanted, a shadow: one byte of state for each byte, which moves with the physical bytes.
+// No policy, no accounting.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,9 @@ namespace refrain::simgpu {
 
 class BackingStore {
  public:
+  // Fits three times beside a sanitizer's shadow memory and is more than any device has.
+  static constexpr std::uint64_t kRegionBytes = 256ull << 30;
+
   BackingStore(std::uint64_t page_bytes, bool shadowed);  // throws std::system_error
   ~BackingStore();
   BackingStore(const BackingStore&) = delete;
@@ -22,6 +25,10 @@ class BackingStore {
   // False: the host refused. Addresses and sizes are whole pages inside the region.
   bool attach(std::uint64_t address, std::uint64_t bytes, std::uint64_t file_offset) noexcept;
   void detach(std::uint64_t address, std::uint64_t bytes) noexcept;
+  // Opens attached pages to the host at the device's own addresses, or closes them again. False: the host
+  // refused.
+  bool show(std::uint64_t address, std::uint64_t bytes) noexcept;
+  void hide(std::uint64_t address, std::uint64_t bytes) noexcept;
   bool extend_file(std::uint64_t bytes) noexcept;
   // Contents and shadow become zeros, pages go back.
   void discard(std::uint64_t file_offset, std::uint64_t bytes) noexcept;
@@ -36,8 +43,9 @@ class BackingStore {
   }
 
  private:
-  // Fits three times beside a sanitizer's shadow memory and is more than any device has.
-  static constexpr std::uint64_t kRegionBytes = 256ull << 30;
+  void* at_device(std::uint64_t address) const noexcept {
+    return static_cast<std::byte*>(device_region_) + (address - device_);
+  }
 
   int file_ = -1;
   int shadow_file_ = -1;

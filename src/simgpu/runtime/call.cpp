@@ -114,6 +114,7 @@ cudaError_t cudaDeviceReset() {
     check(cu.cuDevicePrimaryCtxReset(0));
     context_retained = false;
     check(cu.cuCtxSetCurrent(nullptr));
+    renew_managed(cu);
   });
   if (result == cudaSuccess) thread_state().last_error = cudaSuccess;
   return result;

@@ -56,13 +56,6 @@ CUDA_MEMCPY2D as_2d(const CUDA_MEMCPY3D& from) {
   return out;
 }
 
-// The address inside a symbol, checked.
-void* in_symbol(const DriverApi& cu, const void* symbol, std::size_t offset, std::size_t bytes) {
-  const Symbol found = symbol_of(cu, symbol);
-  require(offset <= found.bytes && bytes <= found.bytes - offset);
-  return reinterpret_cast<void*>(found.address + offset);
-}
-
 }  // namespace
 
 CUDA_MEMCPY3D flat_copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -96,6 +89,26 @@ CUDA_MEMCPY3D copy_of(const cudaMemcpy3DParms& params) {
   out.dstXInBytes = params.dstPos.x;
   out.dstY = params.dstPos.y;
   out.dstZ = params.dstPos.z;
+  return out;
+}
+
+void* in_symbol(const DriverApi& cu, const void* symbol, std::size_t offset, std::size_t bytes) {
+  const Symbol found = symbol_of(cu, symbol);
+  require(offset <= found.bytes && bytes <= found.bytes - offset);
+  return reinterpret_cast<void*>(found.address + offset);
+}
+
+cudaMemcpy3DParms params_of(const CUDA_MEMCPY3D& copy) {
+  cudaMemcpy3DParms out{};
+  const bool from_host = copy.srcMemoryType == CU_MEMORYTYPE_HOST;
+  const bool to_host = copy.dstMemoryType == CU_MEMORYTYPE_HOST;
+  void* from = from_host ? const_cast<void*>(copy.srcHost) : reinterpret_cast<void*>(copy.srcDevice);
+  void* to = to_host ? copy.dstHost : reinterpret_cast<void*>(copy.dstDevice);
+  out.srcPtr = {from, copy.srcPitch, copy.WidthInBytes, copy.srcHeight};
+  out.dstPtr = {to, copy.dstPitch, copy.WidthInBytes, copy.dstHeight};
+  out.extent = {copy.WidthInBytes, copy.Height, copy.Depth};
+  out.kind = from_host ? (to_host ? cudaMemcpyHostToHost : cudaMemcpyHostToDevice)
+                       : (to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice);
   return out;
 }
 
@@ -176,6 +189,91 @@ SIMGPU_FORWARD(cudaMemcpyPeerAsync,
                to_device == 0 && from_device == 0
                    ? cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream)
                    : CUDA_ERROR_INVALID_DEVICE)
+namespace {
+
+CUDA_MEMCPY3D_PEER peer_copy_of(const DriverApi& cu, const cudaMemcpy3DPeerParms& from) {
+  require(from.srcDevice == 0 && from.dstDevice == 0, cudaErrorInvalidDevice);
+  cudaMemcpy3DParms plain{};
+  plain.srcArray = from.srcArray;
+  plain.srcPos = from.srcPos;
+  plain.srcPtr = from.srcPtr;
+  plain.dstArray = from.dstArray;
+  plain.dstPos = from.dstPos;
+  plain.dstPtr = from.dstPtr;
+  plain.extent = from.extent;
+  plain.kind = cudaMemcpyDefault;
+  const CUDA_MEMCPY3D copy = copy_of(plain);
+  CUDA_MEMCPY3D_PEER out{};
+  out.srcContext = out.dstContext = current_context(cu);
+  out.srcXInBytes = copy.srcXInBytes;
+  out.srcY = copy.srcY;
+  out.srcZ = copy.srcZ;
+  out.srcMemoryType = copy.srcMemoryType;
+  out.srcDevice = copy.srcDevice;
+  out.srcPitch = copy.srcPitch;
+  out.srcHeight = copy.srcHeight;
+  out.dstXInBytes = copy.dstXInBytes;
+  out.dstY = copy.dstY;
+  out.dstZ = copy.dstZ;
+  out.dstMemoryType = copy.dstMemoryType;
+  out.dstDevice = copy.dstDevice;
+  out.dstPitch = copy.dstPitch;
+  out.dstHeight = copy.dstHeight;
+  out.WidthInBytes = copy.WidthInBytes;
+  out.Height = copy.Height;
+  out.Depth = copy.Depth;
+  return out;
+}
+
+// fill(address, rows): each slice on its own, or all in one if there is nothing between them.
+template <class FillRows>
+CUresult fill_slices(const cudaPitchedPtr& to, const cudaExtent& extent, FillRows fill) {
+  if (extent.height == to.ysize || extent.depth <= 1)
+    return fill(device(to.ptr), extent.height * extent.depth);
+  for (std::size_t slice = 0; slice < extent.depth; ++slice) {
+    const CUresult result = fill(device(to.ptr) + slice * to.pitch * to.ysize, extent.height);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* params) {
+  return with_params(params, peer_copy_of, [](const DriverApi& cu, const CUDA_MEMCPY3D_PEER* copy) {
+    return cu.cuMemcpy3DPeer(copy);
+  });
+}
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* params, cudaStream_t stream) {
+  return with_params(params, peer_copy_of, [&](const DriverApi& cu, const CUDA_MEMCPY3D_PEER* copy) {
+    return cu.cuMemcpy3DPeerAsync(copy, stream);
+  });
+}
+SIMGPU_FORWARD(cudaMemcpyBatchAsync,
+               (void* const* to, const void* const* from, const size_t* bytes, size_t count,
+                cudaMemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
+                cudaStream_t stream),
+               cu.cuMemcpyBatchAsync(
+                   reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
+                   reinterpret_cast<CUdeviceptr*>(const_cast<const void**>(from)),
+                   const_cast<size_t*>(bytes), count, reinterpret_cast<CUmemcpyAttributes*>(attributes),
+                   indices, attribute_count, stream))
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
+  return call([&](const DriverApi& cu) {
+    return fill_slices(to, extent, [&](CUdeviceptr at, std::size_t rows) {
+      return cu.cuMemsetD2D8(at, to.pitch, static_cast<unsigned char>(value), extent.width, rows);
+    });
+  });
+}
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
+  return call([&](const DriverApi& cu) {
+    return fill_slices(to, extent, [&](CUdeviceptr at, std::size_t rows) {
+      return cu.cuMemsetD2D8Async(at, to.pitch, static_cast<unsigned char>(value), extent.width, rows,
+                                  stream);
+    });
+  });
+}
+
 SIMGPU_FORWARD(cudaMemset, (void* to, int value, size_t bytes),
                cu.cuMemsetD8(device(to), static_cast<unsigned char>(value), bytes))
 SIMGPU_FORWARD(cudaMemsetAsync, (void* to, int value, size_t bytes, cudaStream_t stream),

@@ -112,6 +112,23 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int ordinal, int peer) {
   return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceCanAccessPeer(can, 0, peer); });
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int ordinal, int peer) {
+  return call(Need::kDriver, [&](const DriverApi& cu) {
+    return cu.cuDeviceGetP2PAttribute(value, static_cast<CUdevice_P2PAttribute>(attribute), ordinal, peer);
+  });
+}
+
+// There is no other device.
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  return call([](const DriverApi&) { return cudaErrorInvalidDevice; });
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return call(
+      [&](const DriverApi&) { return peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice; });
+}
+
+SIMGPU_FORWARD(cudaCtxResetPersistingL2Cache, (), cu.cuCtxResetPersistingL2Cache())
+
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int ordinal) {
   return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetDefaultMemPool(out, 0); });
 }

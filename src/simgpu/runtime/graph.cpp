@@ -6,12 +6,6 @@ using namespace refrain::simgpu::runtime;
 
 namespace {
 
-CUcontext context(const DriverApi& cu) {
-  CUcontext out = nullptr;
-  check(cu.cuCtxGetCurrent(&out));
-  return out;
-}
-
 const CUgraphEdgeData* edge_data(const cudaGraphEdgeData* edges) {
   return reinterpret_cast<const CUgraphEdgeData*>(edges);
 }
@@ -26,21 +20,9 @@ CUDA_HOST_NODE_PARAMS host_params_of(const cudaHostNodeParams& params) {
   return out;
 }
 
-// One row for each kind of node: from the runtime's parameters, which must not be null, to the driver's.
-template <class Params, class Convert, class Use>
-cudaError_t with_params(const Params* params, Convert convert, Use use) {
-  return call([&](const DriverApi& cu) {
-    require(params != nullptr);
-    const auto converted = convert(cu, *params);
-    return use(cu, &converted);
-  });
-}
-
 const auto as_kernel = [](const DriverApi& cu, const cudaKernelNodeParams& params) {
   return kernel_params_of(cu, params);
 };
-const auto as_copy = [](const DriverApi&, const cudaMemcpy3DParms& params) { return copy_of(params); };
-const auto as_fill = [](const DriverApi&, const cudaMemsetParams& params) { return fill_of(params); };
 const auto as_host = [](const DriverApi&, const cudaHostNodeParams& params) {
   return host_params_of(params);
 };
@@ -112,55 +94,32 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
   });
 }
 
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                   size_t count, const cudaMemcpy3DParms* params) {
-  return with_params(params, as_copy, [&](const DriverApi& cu, const CUDA_MEMCPY3D* converted) {
-    return cu.cuGraphAddMemcpyNode(out, graph, before, count, converted, context(cu));
-  });
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                     size_t count, void* to, const void* from, size_t bytes,
-                                     cudaMemcpyKind kind) {
-  return call([&](const DriverApi& cu) {
-    const CUDA_MEMCPY3D copy = flat_copy(to, bytes, from, bytes, bytes, 1, kind);
-    return cu.cuGraphAddMemcpyNode(out, graph, before, count, &copy, context(cu));
-  });
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* params) {
-  return with_params(params, as_copy, [&](const DriverApi& cu, const CUDA_MEMCPY3D* converted) {
-    return cu.cuGraphExecMemcpyNodeSetParams(exec, node, converted, context(cu));
-  });
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
-                                               const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return call([&](const DriverApi& cu) {
-    const CUDA_MEMCPY3D copy = flat_copy(to, bytes, from, bytes, bytes, 1, kind);
-    return cu.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context(cu));
-  });
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* before,
-                                   size_t count, const cudaMemsetParams* params) {
-  return with_params(params, as_fill, [&](const DriverApi& cu, const CUDA_MEMSET_NODE_PARAMS* converted) {
-    return cu.cuGraphAddMemsetNode(out, graph, before, count, converted, context(cu));
-  });
-}
-
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                             const cudaMemsetParams* params) {
-  return with_params(params, as_fill, [&](const DriverApi& cu, const CUDA_MEMSET_NODE_PARAMS* converted) {
-    return cu.cuGraphExecMemsetNodeSetParams(exec, node, converted, context(cu));
-  });
-}
-
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* before,
                                  size_t count, const cudaHostNodeParams* params) {
   return with_params(params, as_host, [&](const DriverApi& cu, const CUDA_HOST_NODE_PARAMS* converted) {
     return cu.cuGraphAddHostNode(out, graph, before, count, converted);
+  });
+}
+
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams* params) {
+  return call([&](const DriverApi& cu) {
+    require(params != nullptr);
+    CUDA_HOST_NODE_PARAMS found{};
+    check(cu.cuGraphHostNodeGetParams(node, &found));
+    *params = {found.fn, found.userData};
+  });
+}
+
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* params) {
+  return with_params(params, as_host, [&](const DriverApi& cu, const CUDA_HOST_NODE_PARAMS* converted) {
+    return cu.cuGraphHostNodeSetParams(node, converted);
+  });
+}
+
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                           const cudaHostNodeParams* params) {
+  return with_params(params, as_host, [&](const DriverApi& cu, const CUDA_HOST_NODE_PARAMS* converted) {
+    return cu.cuGraphExecHostNodeSetParams(exec, node, converted);
   });
 }
 
@@ -181,6 +140,47 @@ SIMGPU_FORWARD(cudaGraphAddEventWaitNode,
                (cudaGraphNode_t * out, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
                 cudaEvent_t event),
                cu.cuGraphAddEventWaitNode(out, graph, before, count, event))
+SIMGPU_FORWARD(cudaGraphEventRecordNodeGetEvent, (cudaGraphNode_t node, cudaEvent_t* event),
+               cu.cuGraphEventRecordNodeGetEvent(node, event))
+SIMGPU_FORWARD(cudaGraphEventRecordNodeSetEvent, (cudaGraphNode_t node, cudaEvent_t event),
+               cu.cuGraphEventRecordNodeSetEvent(node, event))
+SIMGPU_FORWARD(cudaGraphEventWaitNodeGetEvent, (cudaGraphNode_t node, cudaEvent_t* event),
+               cu.cuGraphEventWaitNodeGetEvent(node, event))
+SIMGPU_FORWARD(cudaGraphEventWaitNodeSetEvent, (cudaGraphNode_t node, cudaEvent_t event),
+               cu.cuGraphEventWaitNodeSetEvent(node, event))
+SIMGPU_FORWARD(cudaGraphExecEventRecordNodeSetEvent,
+               (cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event),
+               cu.cuGraphExecEventRecordNodeSetEvent(exec, node, event))
+SIMGPU_FORWARD(cudaGraphExecEventWaitNodeSetEvent,
+               (cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event),
+               cu.cuGraphExecEventWaitNodeSetEvent(exec, node, event))
+SIMGPU_FORWARD(cudaGraphExecChildGraphNodeSetParams,
+               (cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child),
+               cu.cuGraphExecChildGraphNodeSetParams(exec, node, child))
+SIMGPU_FORWARD(cudaGraphDebugDotPrint, (cudaGraph_t graph, const char* path, unsigned flags),
+               cu.cuGraphDebugDotPrint(graph, path, flags))
+SIMGPU_FORWARD(cudaGraphKernelNodeSetAttribute,
+               (cudaGraphNode_t node, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value),
+               cu.cuGraphKernelNodeSetAttribute(node, static_cast<CUlaunchAttributeID>(id),
+                                                reinterpret_cast<const CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaGraphKernelNodeGetAttribute,
+               (cudaGraphNode_t node, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value),
+               cu.cuGraphKernelNodeGetAttribute(node, static_cast<CUlaunchAttributeID>(id),
+                                                reinterpret_cast<CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaGraphKernelNodeCopyAttributes, (cudaGraphNode_t to, cudaGraphNode_t from),
+               cu.cuGraphKernelNodeCopyAttributes(to, from))
+SIMGPU_FORWARD(cudaUserObjectCreate,
+               (cudaUserObject_t * out, void* pointer, cudaHostFn_t destroy, unsigned count, unsigned flags),
+               cu.cuUserObjectCreate(out, pointer, destroy, count, flags))
+SIMGPU_FORWARD(cudaUserObjectRetain, (cudaUserObject_t object, unsigned count),
+               cu.cuUserObjectRetain(object, count))
+SIMGPU_FORWARD(cudaUserObjectRelease, (cudaUserObject_t object, unsigned count),
+               cu.cuUserObjectRelease(object, count))
+SIMGPU_FORWARD(cudaGraphRetainUserObject,
+               (cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags),
+               cu.cuGraphRetainUserObject(graph, object, count, flags))
+SIMGPU_FORWARD(cudaGraphReleaseUserObject, (cudaGraph_t graph, cudaUserObject_t object, unsigned count),
+               cu.cuGraphReleaseUserObject(graph, object, count))
 SIMGPU_FORWARD(cudaGraphInstantiate, (cudaGraphExec_t * out, cudaGraph_t graph, unsigned long long flags),
                cu.cuGraphInstantiateWithFlags(out, graph, flags))
 SIMGPU_FORWARD(cudaGraphInstantiateWithFlags,

@@ -44,5 +44,7 @@ SIMGPU_FORWARD(cudaLibraryGetKernelCount, (unsigned* count, cudaLibrary_t librar
                cu.cuLibraryGetKernelCount(count, library))
 SIMGPU_FORWARD(cudaLibraryEnumerateKernels, (cudaKernel_t * out, unsigned count, cudaLibrary_t library),
                cu.cuLibraryEnumerateKernels(out, count, library))
+SIMGPU_FORWARD(cudaLibraryGetManaged, (void** out, size_t* bytes, cudaLibrary_t library, const char* name),
+               cu.cuLibraryGetManaged(reinterpret_cast<CUdeviceptr*>(out), bytes, library, name))
 SIMGPU_FORWARD(cudaLibraryGetGlobal, (void** out, size_t* bytes, cudaLibrary_t library, const char* name),
                cu.cuLibraryGetGlobal(reinterpret_cast<CUdeviceptr*>(out), bytes, library, name))

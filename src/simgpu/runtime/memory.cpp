@@ -83,6 +83,27 @@ SIMGPU_FORWARD(cudaMemPoolSetAttribute, (cudaMemPool_t pool, cudaMemPoolAttr att
                cu.cuMemPoolSetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value))
 SIMGPU_FORWARD(cudaMemPoolGetAttribute, (cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value),
                cu.cuMemPoolGetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value))
+SIMGPU_FORWARD(cudaMemPoolCreate, (cudaMemPool_t * out, const cudaMemPoolProps* properties),
+               cu.cuMemPoolCreate(out, reinterpret_cast<const CUmemPoolProps*>(properties)))
+SIMGPU_FORWARD(cudaMemPoolDestroy, (cudaMemPool_t pool), cu.cuMemPoolDestroy(pool))
+SIMGPU_FORWARD(cudaMemPoolSetAccess, (cudaMemPool_t pool, const cudaMemAccessDesc* wanted, size_t count),
+               cu.cuMemPoolSetAccess(pool, reinterpret_cast<const CUmemAccessDesc*>(wanted), count))
+SIMGPU_FORWARD(cudaMemPoolGetAccess,
+               (cudaMemAccessFlags * flags, cudaMemPool_t pool, cudaMemLocation* location),
+               cu.cuMemPoolGetAccess(reinterpret_cast<CUmemAccess_flags*>(flags), pool,
+                                     reinterpret_cast<CUmemLocation*>(location)))
+SIMGPU_FORWARD(cudaMemGetDefaultMemPool,
+               (cudaMemPool_t * out, cudaMemLocation* location, cudaMemAllocationType type),
+               cu.cuMemGetDefaultMemPool(out, reinterpret_cast<CUmemLocation*>(location),
+                                         static_cast<CUmemAllocationType>(type)))
+SIMGPU_FORWARD(cudaMemGetMemPool,
+               (cudaMemPool_t * out, cudaMemLocation* location, cudaMemAllocationType type),
+               cu.cuMemGetMemPool(out, reinterpret_cast<CUmemLocation*>(location),
+                                  static_cast<CUmemAllocationType>(type)))
+SIMGPU_FORWARD(cudaMemSetMemPool,
+               (cudaMemLocation * location, cudaMemAllocationType type, cudaMemPool_t pool),
+               cu.cuMemSetMemPool(reinterpret_cast<CUmemLocation*>(location),
+                                  static_cast<CUmemAllocationType>(type), pool))
 SIMGPU_FORWARD(cudaMemAdvise,
                (const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation where),
                cu.cuMemAdvise(device(pointer), bytes, static_cast<CUmem_advise>(advice), location_of(where)))

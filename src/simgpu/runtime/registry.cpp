@@ -1,7 +1,6 @@
 // The registration functions and look-ups. It must not launch.
 #include "simgpu/runtime/registry.hpp"
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,12 +26,20 @@ struct Variable {
   std::size_t bytes = 0;
 };
 
+// A __managed__ variable: the program reaches it through a pointer of its own, which we set when its code is
+// loaded.
+struct ManagedVariable {
+  FatBinary* binary = nullptr;
+  std::string name;
+};
+
 struct Registry {
   std::mutex mutex;
   std::map<void**, std::unique_ptr<FatBinary>> binaries;
   std::map<const void*, Kernel> kernels;  // by host function
   std::map<CUkernel, const void*> host_functions;
   std::map<const void*, Variable> variables;  // by host variable
+  std::map<void**, ManagedVariable> managed;  // by the program's pointer
 };
 
 Registry& registry() {
@@ -40,11 +47,21 @@ Registry& registry() {
   return *instance;
 }
 
+void point_at_managed(const DriverApi& cu, const FatBinary& binary) {
+  for (auto& [pointer, variable] : registry().managed) {
+    if (variable.binary != &binary) continue;
+    CUdeviceptr address = 0;
+    check(cu.cuLibraryGetManaged(&address, nullptr, binary.library, variable.name.c_str()));
+    *pointer = reinterpret_cast<void*>(address);
+  }
+}
+
 CUlibrary load(const DriverApi& cu, FatBinary& binary) {
   if (binary.library == nullptr) {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
     void* value = reinterpret_cast<void*>(1);
     check(cu.cuLibraryLoadData(&binary.library, binary.wrapper, nullptr, nullptr, 0, &option, &value, 1));
+    point_at_managed(cu, binary);
   }
   return binary.library;
 }
@@ -88,6 +105,14 @@ void* host_function_of(CUkernel kernel) {
 Symbol symbol_of(const DriverApi& cu, const void* host_variable) {
   Registry& known = registry();
   std::lock_guard lock(known.mutex);
+  // What a program passes for a managed variable is where it lies.
+  for (const auto& [pointer, variable] : known.managed) {
+    if (host_variable == nullptr || *pointer != host_variable) continue;
+    Symbol out{};
+    check(
+        cu.cuLibraryGetManaged(&out.address, &out.bytes, load(cu, *variable.binary), variable.name.c_str()));
+    return out;
+  }
   const auto found = known.variables.find(host_variable);
   require(found != known.variables.end(), cudaErrorInvalidSymbol);
   const Variable& variable = found->second;
@@ -97,6 +122,14 @@ Symbol symbol_of(const DriverApi& cu, const void* host_variable) {
   if (result == CUDA_ERROR_NOT_FOUND) throw RuntimeError(cudaErrorInvalidSymbol);
   check(result);
   return out;
+}
+
+void renew_managed(const DriverApi& cu) {
+  Registry& known = registry();
+  std::lock_guard lock(known.mutex);
+  for (const auto& [handle, binary] : known.binaries) {
+    if (binary->library != nullptr) point_at_managed(cu, *binary);
+  }
 }
 
 void forget_loaded(const DriverApi& cu) {
@@ -140,6 +173,7 @@ void __cudaUnregisterFatBinary(void** handle) {
   });
   std::erase_if(known.kernels, [&](const auto& entry) { return entry.second.binary == binary; });
   std::erase_if(known.variables, [&](const auto& entry) { return entry.second.binary == binary; });
+  std::erase_if(known.managed, [&](const auto& entry) { return entry.second.binary == binary; });
   if (binary->library != nullptr) driver_api(DefaultStream::kLegacy).cuLibraryUnload(binary->library);
   known.binaries.erase(found);
 }
@@ -156,9 +190,10 @@ void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* na
   registry().variables[host_variable] = {binary_of(handle), name, bytes};
 }
 
-void __cudaRegisterManagedVar(void**, void** variable, char*, const char* name, int, size_t, int, int) {
-  std::fprintf(stderr, "simgpu: the managed variable %s is not supported\n", name);
-  *variable = nullptr;
+void __cudaRegisterManagedVar(void** handle, void** variable, char*, const char* name, int, size_t, int,
+                              int) {
+  std::lock_guard lock(registry().mutex);
+  registry().managed[variable] = {binary_of(handle), name};
 }
 
 char __cudaInitModule(void** handle) {

@@ -18,6 +18,9 @@ struct Symbol {
 };
 Symbol symbol_of(const DriverApi& cu, const void* host_variable);
 
+// The program's pointers to managed variables, after the variables have been made anew.
+void renew_managed(const DriverApi& cu);
+
 // Loaded code is gone with the context.
 void forget_loaded(const DriverApi& cu);
 

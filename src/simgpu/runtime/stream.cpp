@@ -37,6 +37,19 @@ SIMGPU_FORWARD(cudaStreamGetDevice, (cudaStream_t stream, int* device), cu.cuStr
 SIMGPU_FORWARD(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void* data),
                cu.cuLaunchHostFunc(stream, function, data))
 
+SIMGPU_FORWARD(cudaStreamSetAttribute,
+               (cudaStream_t stream, cudaLaunchAttributeID id, const cudaLaunchAttributeValue* value),
+               cu.cuStreamSetAttribute(stream, static_cast<CUlaunchAttributeID>(id),
+                                       reinterpret_cast<const CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaStreamGetAttribute,
+               (cudaStream_t stream, cudaLaunchAttributeID id, cudaLaunchAttributeValue* value),
+               cu.cuStreamGetAttribute(stream, static_cast<CUlaunchAttributeID>(id),
+                                       reinterpret_cast<CUlaunchAttributeValue*>(value)))
+SIMGPU_FORWARD(cudaStreamCopyAttributes, (cudaStream_t to, cudaStream_t from),
+               cu.cuStreamCopyAttributes(to, from))
+SIMGPU_FORWARD(cudaStreamAttachMemAsync, (cudaStream_t stream, void* pointer, size_t bytes, unsigned flags),
+               cu.cuStreamAttachMemAsync(stream, reinterpret_cast<CUdeviceptr>(pointer), bytes, flags))
+
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                   unsigned flags) {
   return call([&](const DriverApi& cu) {
@@ -53,6 +66,12 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
 
 SIMGPU_FORWARD(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode),
                cu.cuStreamBeginCapture(stream, static_cast<CUstreamCaptureMode>(mode)))
+SIMGPU_FORWARD(cudaStreamBeginCaptureToGraph,
+               (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
+                const cudaGraphEdgeData* edges, size_t count, cudaStreamCaptureMode mode),
+               cu.cuStreamBeginCaptureToGraph(stream, graph, dependencies,
+                                              reinterpret_cast<const CUgraphEdgeData*>(edges), count,
+                                              static_cast<CUstreamCaptureMode>(mode)))
 SIMGPU_FORWARD(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t* graph),
                cu.cuStreamEndCapture(stream, graph))
 SIMGPU_FORWARD(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus* status),

@@ -185,5 +185,29 @@ TEST(allocate, random_program_keeps_every_byte) {
   EXPECT_EQ(memory.physical_used_bytes(), 0u);
 }
 
+// What the host sees, it sees at the device's address; only managed memory is the device's.
+TEST(allocate, memory_that_the_host_sees) {
+  AddressSpace memory({4 * kPage, kPage, true});
+  DeviceAddress managed = 0, host = 0;
+  ASSERT_EQ(memory.allocate(100, managed, Kind::kManaged), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  ASSERT_EQ(memory.allocate(16 * kPage, host, Kind::kHost), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  for (const DeviceAddress address : {managed, host}) {
+    auto* seen = reinterpret_cast<unsigned char*>(address);
+    seen[99] = 77;
+    const std::byte* inside = memory.translate(address, 100, Access::kReadWrite);
+    ASSERT_NE(inside, nullptr);
+    EXPECT_EQ(inside[99], std::byte{77});
+    EXPECT_TRUE(memory.written(address, 100));
+  }
+  EXPECT_EQ(memory.translate(managed, 101, Access::kRead), nullptr);
+  EXPECT_EQ(memory.range_of(managed + 5)->bytes, 100u);
+  EXPECT_EQ(memory.free(managed), MemoryError::kNone);
+  EXPECT_EQ(memory.free(host), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_DEATH(static_cast<void>(*reinterpret_cast<volatile unsigned char*>(host)), "");
+}
+
 }  // namespace
 }  // namespace refrain::simgpu

@@ -6,6 +6,16 @@
 #include <bit>
 
 namespace refrain::simgpu {
+namespace {
+
+// Warps that leave a barrier do so together: at first each gets a short turn, then longer ones. Programs that
+// write shared memory again long after a barrier, without another one, and others that read it just after the
+// barrier work on real devices; they must here.
+constexpr std::uint32_t kFirstSliceOperations = 1u << 5;
+// At last other warps, for which this one may wait in a loop, get a turn after so many operations.
+constexpr std::uint32_t kSliceOperations = 1u << 14;
+
+}  // namespace
 
 BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts& counts)
     : threads_(launch.shape->block.x * launch.shape->block.y * launch.shape->block.z),
@@ -19,6 +29,7 @@ BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts&
   block_.counts = &counts;
   block_.concurrent = concurrent;
   block_.shared.resize(std::size_t{launch.program->static_shared_bytes} + launch.shape->dynamic_shared_bytes);
+  first_slice_ = warps_.size() > 1 && !block_.shared.empty() ? kFirstSliceOperations : kSliceOperations;
   block_.states_begin = launch.memory->begin();
   block_.states = launch.memory->shadow(block_.states_begin);
   block_.check_reads = block_.states != nullptr && launch.mistakes->settings().check_uninitialised;
@@ -34,6 +45,7 @@ void BlockRunner::begin(const Dim3& index) {
   block_.live_threads = threads_;
   std::fill(block_.shared.begin(), block_.shared.end(), std::byte{0});
   std::fill(block_.shared_states.begin(), block_.shared_states.end(), std::uint8_t{0});
+  slice_ = first_slice_;
   for (BarrierState& barrier : block_.barriers) barrier = {};
   for (Warp& warp : warps_) {
     const std::uint32_t lanes = std::min(kLanes, threads_ - warp.index * kLanes);
@@ -49,9 +61,14 @@ bool BlockRunner::run(std::uint64_t warp_operations) {
     bool progress = false;
     for (Warp& warp : warps_) {
       if (warp.groups.empty()) continue;
-      progress |= run_warp(warp) != WarpState::kBlocked;
+      progress |= run_warp(warp, slice_) != WarpState::kBlocked;
     }
-    for (std::uint32_t id = 0; id < kBarriers; ++id) progress |= complete(id);
+    slice_ = std::min(slice_ * 2, kSliceOperations);
+    for (std::uint32_t id = 0; id < kBarriers; ++id) {
+      if (!complete(id)) continue;
+      progress = true;
+      slice_ = first_slice_;
+    }
     if (!progress && block_.live_threads != 0) {
       raise_hang("threads wait for each other at barriers or in a warp: none can go on");
     }

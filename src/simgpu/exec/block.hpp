@@ -28,6 +28,8 @@ class BlockRunner {
   Warp& waiting_warp();
 
   std::uint32_t threads_;
+  std::uint32_t first_slice_;  // operations of each warp in the first round after a barrier
+  std::uint32_t slice_ = 0;    // and in the next round
   Block block_;
   std::vector<Warp> warps_;
 };

@@ -131,6 +131,7 @@ void reset_warp(Warp& warp, LaneMask alive) {
   }
   std::fill(warp.local.begin(), warp.local.end(), std::byte{0});
   warp.alive = alive;
+  warp.turn_left = kGroupOperations;
   warp.groups.clear();
   warp.groups.push_back(Group{push_frame(warp, warp.block->program->entry(), nullptr, 0, alive), 0, alive});
 }

@@ -5,17 +5,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "simgpu/exec/warp.hpp"
 
 namespace refrain::simgpu {
 namespace {
 
-// After so many operations other groups of the warp, and other warps, get a turn: lanes may wait for each
-// other in loops. Long enough that lanes of ordinary loops with different numbers of rounds meet again after
-// them.
-constexpr std::uint32_t kSliceOperations = 1u << 14;
-constexpr std::uint32_t kGroupOperations = 1u << 12;
 constexpr std::uint32_t kNoPc = 0xffffffff;
 
 std::uint32_t first_lane(LaneMask mask) {
@@ -24,7 +20,8 @@ std::uint32_t first_lane(LaneMask mask) {
 
 class WarpRunner {
  public:
-  explicit WarpRunner(Warp& warp) : warp_(warp) {}
+  WarpRunner(Warp& warp, std::uint32_t operations)
+      : warp_(warp), slice_(operations), turn_left_(std::exchange(warp.turn_left, kGroupOperations)) {}
 
   WarpState run() {
     while (select()) {
@@ -39,6 +36,7 @@ class WarpRunner {
   bool select();
   void merge_into_current();
   void run_group();
+  void end_turn();
   bool control(const Op& op, LaneMask mask);
   void branch(const Op& op, LaneMask taken);
   void call(const CallSite& site, LaneMask mask);
@@ -60,7 +58,8 @@ class WarpRunner {
 
   Warp& warp_;
   std::size_t current_ = 0;
-  std::uint32_t slice_ = kSliceOperations;  // operations left
+  std::uint32_t slice_;      // operations left
+  std::uint32_t turn_left_;  // of the group, if there are others
   // The running group, while it runs.
   const Op* ops_ = nullptr;
   std::uint32_t pc_ = 0;
@@ -138,14 +137,11 @@ void WarpRunner::split_off(LaneMask others, std::uint32_t pc) {
 void WarpRunner::run_group() {
   ExecutionCounts& counts = *warp_.block->counts;
   auto lanes = static_cast<std::uint32_t>(std::popcount(mask_));
-  std::uint32_t turn = warp_.groups.size() > 1 ? std::min(slice_, kGroupOperations) : slice_;
+  std::uint32_t turn = warp_.groups.size() > 1 ? std::min(slice_, turn_left_) : slice_;
   slice_ -= turn;
+  turn_left_ -= std::min(turn, turn_left_);
   while (pc_ < merge_pc_) {
-    if (turn == 0) {
-      save();
-      group().yielded = true;
-      return;
-    }
+    if (turn == 0) return end_turn();
     --turn;
     const Op& op = ops_[pc_];
     warp_.op = &op;
@@ -161,13 +157,23 @@ void WarpRunner::run_group() {
       ++pc_;
     } else if (!control(op, mask)) {
       slice_ += turn;
+      turn_left_ = kGroupOperations;
       return;
     } else {
       lanes = static_cast<std::uint32_t>(std::popcount(mask_));
     }
   }
   slice_ += turn;
+  turn_left_ = kGroupOperations;
   save();
+}
+
+// The group's turn is over, or only the warp's: then the group goes on with it when the warp runs again.
+void WarpRunner::end_turn() {
+  save();
+  if (turn_left_ == 0) group().yielded = true;
+  if (turn_left_ == 0 || warp_.groups.size() == 1) turn_left_ = kGroupOperations;
+  warp_.turn_left = turn_left_;
 }
 
 // False: the current group has stopped or is gone.
@@ -394,8 +400,8 @@ void check_barrier(Warp& warp, std::uint32_t barrier) {
 
 }  // namespace
 
-WarpState run_warp(Warp& warp) {
-  return WarpRunner(warp).run();
+WarpState run_warp(Warp& warp, std::uint32_t operations) {
+  return WarpRunner(warp, operations).run();
 }
 
 void release_barrier(Warp& warp, std::uint32_t barrier) {

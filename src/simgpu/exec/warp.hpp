@@ -42,6 +42,10 @@ struct Group {
   std::uint32_t barrier = 0;
 };
 
+// After so many operations other groups of the warp get a turn: lanes may wait for each other in loops. Long
+// enough that lanes of ordinary loops with different numbers of rounds meet again after them.
+constexpr std::uint32_t kGroupOperations = 1u << 12;
+
 struct BarrierState {
   std::uint32_t arrived = 0;
   std::uint32_t expected = 0;  // 0: every thread that has not exited
@@ -77,6 +81,8 @@ struct Warp {
   const Op* op = nullptr;  // running, for faults
   std::uint32_t index = 0;
   LaneMask alive = 0;
+  std::uint32_t turn_left =
+      kGroupOperations;  // operations of the group that runs next, before others get a turn
   std::vector<Group> groups;
   std::vector<std::unique_ptr<Frame>> frames;        // in use
   std::vector<std::unique_ptr<Frame>> spare_frames;  // constants in place, ready to be used again
@@ -128,8 +134,8 @@ void reset_warp(Warp& warp, LaneMask alive);
 void copy_params(const Frame& from, Frame& to, const std::vector<ArgumentCopy>& copies, LaneMask lanes);
 
 enum class WarpState { kDone, kBlocked, kSliced };
-// Runs a warp until it ends, waits at a barrier, or has had its turn (warp.cpp).
-WarpState run_warp(Warp& warp);
+// Runs a warp until it ends, waits at a barrier, or has done so many operations (warp.cpp).
+WarpState run_warp(Warp& warp, std::uint32_t operations);
 // Groups that wait at the barrier go on. It must have been the same one for all lanes of the warp.
 void release_barrier(Warp& warp, std::uint32_t barrier);
 

@@ -75,6 +75,9 @@ struct AddressSpace::Impl {
   bool whole_pages(std::uint64_t value) const {
     return value != 0 && value % settings.granularity_bytes == 0;
   }
+  // With a shadow, addresses behind each allocation belong to nobody: who runs past its end is caught, and
+  // does not come into the next one.
+  std::uint64_t gap_after(std::uint64_t unit) const noexcept { return settings.shadow ? unit : 0; }
   MemoryError create(std::uint64_t bytes, PhysicalHandle& out, bool counted = true);
   void drop_if_unused(std::map<PhysicalHandle, Physical>::iterator it);
   MemoryError map(std::uint64_t address, std::uint64_t bytes, PhysicalHandle handle);

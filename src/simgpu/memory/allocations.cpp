@@ -7,10 +7,11 @@
 namespace refrain::simgpu {
 
 MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out, bool counted) {
-  auto address = addresses.take(bytes, settings.granularity_bytes);
+  const std::uint64_t taken = bytes + gap_after(settings.granularity_bytes);
+  auto address = addresses.take(taken, settings.granularity_bytes);
   if (!address && !held_back.empty()) {
     give_back_held();
-    address = addresses.take(bytes, settings.granularity_bytes);
+    address = addresses.take(taken, settings.granularity_bytes);
   }
   if (!address) return MemoryError::kOutOfMemory;
   PhysicalHandle handle = 0;
@@ -26,7 +27,7 @@ MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_
     }
   }
   if (error != MemoryError::kNone) {
-    addresses.give_back(*address, bytes);
+    addresses.give_back(*address, taken);
     return error;
   }
   store.set_state(*address, bytes, static_cast<std::uint8_t>(Access::kReadWrite));
@@ -42,7 +43,7 @@ void AddressSpace::Impl::give_back_held() {
 
 void AddressSpace::Impl::free_pages(std::uint64_t address) {
   const auto it = mappings.find(address);
-  const std::uint64_t bytes = it->second.bytes;
+  const std::uint64_t bytes = it->second.bytes + gap_after(settings.granularity_bytes);
   unmap_one(it);
   reservations.erase(address);
   if (!settings.shadow) {
@@ -125,12 +126,13 @@ MemoryError AddressSpace::Impl::allocate(std::uint64_t bytes, std::uint64_t& out
   if (kind != Kind::kDevice) return allocate_shown(bytes, out, kind);
   if (bytes > settings.physical_bytes) return MemoryError::kOutOfMemory;
   const bool in_slab = round_up(bytes, kAllocationAlignment) < settings.granularity_bytes;
-  const std::uint64_t taken = round_up(bytes, in_slab ? kAllocationAlignment : settings.granularity_bytes);
-  const MemoryError error = in_slab ? allocate_in_slab(taken, out) : allocate_pages(taken, out);
+  const std::uint64_t unit = in_slab ? kAllocationAlignment : settings.granularity_bytes;
+  const MemoryError error = in_slab ? allocate_in_slab(round_up(bytes, unit) + gap_after(unit), out)
+                                    : allocate_pages(round_up(bytes, unit), out);
   if (error != MemoryError::kNone) return error;
   allocations.emplace(out, Allocation{bytes, in_slab, next_number++});
   if (in_slab) set_states(out, bytes, 0);
-  set_states(out + bytes, taken - bytes, kOutside);
+  set_states(out + bytes, round_up(bytes, unit) - bytes, kOutside);
   return MemoryError::kNone;
 }
 
@@ -142,7 +144,7 @@ void AddressSpace::Impl::free(std::map<std::uint64_t, Allocation>::iterator it) 
     store.hide(address, round_up(allocation.bytes, settings.granularity_bytes));
   if (allocation.in_slab) {
     set_states(address, allocation.bytes, kOutside);
-    free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment));
+    free_in_slab(address, round_up(allocation.bytes, kAllocationAlignment) + gap_after(kAllocationAlignment));
   } else {
     free_pages(address);
   }

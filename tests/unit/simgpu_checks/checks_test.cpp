@@ -53,6 +53,18 @@ TEST(bounds, the_end_of_an_allocation_is_the_end_though_its_page_goes_on) {
   }
 }
 
+TEST(bounds, past_the_end_there_is_a_gap_before_the_next_allocation) {
+  for (const std::uint32_t threads : {128u, 1024u}) {  // 512 bytes and 4096: no rest of a unit or a page
+    TestDevice device(kEachWrites, kAll);
+    const DeviceAddress buffer = device.upload(std::vector<int>(threads));
+    const DeviceAddress next = device.upload(std::vector<int>(threads));
+    EXPECT_FALSE(device.try_launch("k", shape_of(1, threads), next).has_value());
+    EXPECT_FALSE(device.try_launch("k", shape_of(1, threads), buffer).has_value());
+    expect_words(device.try_launch("k", shape_of(1, 1), buffer + threads * sizeof(int)),
+                 FaultKind::kIllegalAddress, {"global write", "0 bytes past the end of allocation 1"});
+  }
+}
+
 TEST(bounds, freed_memory_is_named_and_its_addresses_are_not_used_again_at_once) {
   TestDevice device(kEachReads, kAll);
   for (const std::size_t count : {10u, 5000u}) {

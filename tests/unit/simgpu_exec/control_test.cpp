@@ -86,6 +86,30 @@ TEST(control, a_lane_or_warp_that_is_waited_for_gets_its_turn) {
   }
 }
 
+// A race that no real device loses: after the barrier everyone reads at once, and the first warp writes again
+// only after a loop.
+TEST(control, warps_leave_a_barrier_together) {
+  const auto got =
+      run(".shared .align 4 .b8 word[4];\n"
+          "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [word], 5; bar.sync 0;\n"
+          "ld.shared.u32 %r2, [word]; mov.u32 %r4, 0;\n"
+          "Loop: add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 60; @%p2 bra Loop;\n"
+          "@%p1 st.shared.u32 [word], 9;",
+          256);
+  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(got[i], 5u) << i;
+}
+
+// Short turns of a warp do not part its lanes: they meet after a loop.
+TEST(control, lanes_meet_again_while_warps_take_short_turns) {
+  const auto got =
+      run(".shared .align 4 .b8 word[4];\n"
+          "mov.u32 %r4, 0;\n"
+          "Loop: add.u32 %r4, %r4, 1; setp.le.u32 %p2, %r4, %r1; @%p2 bra Loop;\n"
+          "activemask.b32 %r2; bar.sync 0;",
+          256);
+  for (std::uint32_t i = 0; i < 256; ++i) EXPECT_EQ(got[i], 0xffffffffu) << i;
+}
+
 TEST(control, calls_diverge_and_return) {
   const std::string functions =
       ".func (.param .b32 r) square(.param .b32 x) { .reg .b32 %a; ld.param.b32 %a, [x]; mul.lo.u32 %a, %a, "

@@ -1,4 +1,5 @@
-"""docs/options.md and the event tables of docs/log-format.md are made from the tables that the code is expanded from.
+"""docs/options.md, the event tables of docs/log-format.md, and the settings and profiles of docs/simgpu.md are made from
+the tables that the code is expanded from.
 docs_test.py ROOT checks that they are fresh; docs_test.py ROOT --write makes them so."""
 import pathlib
 import re
@@ -54,17 +55,38 @@ def event_tables(root):
     return "\n".join(lines)
 
 
-def log_page(root):
-    page = (root / "docs/log-format.md").read_text()
-    begin, end = "<!-- events -->\n", "<!-- /events -->"
+def with_part(page, name, part):
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     before, rest = page.split(begin)
-    return before + begin + "\n" + event_tables(root) + "\n" + end + rest.split(end)[1]
+    return before + begin + "\n" + part + "\n" + end + rest.split(end)[1]
+
+
+def log_page(root):
+    return with_part((root / "docs/log-format.md").read_text(), "events", event_tables(root))
+
+
+def device_page(root):
+    folder = root / "src/simgpu/driver"
+    lines = ["| variable | default | meaning |", "| --- | --- | --- |"]
+    settings = (folder / "settings.def").read_text()
+    for variable, default, meaning in re.findall(r"^SIMGPU_SETTING\(\w+, \w+, " + ", ".join([STRING] * 3) + r"\)", settings, re.M):
+        shown = f"`{default}`" if default else "none"
+        lines.append(f"| `{variable}` | {shown} | {meaning} |")
+    profiles = (folder / "profiles.def").read_text()
+    names = re.findall(r"^SIMGPU_PROFILE_NAME\(\d, " + ", ".join([STRING] * 2) + r"\)", profiles, re.M)
+    table = ["| | unit | " + " | ".join(f"`{name}`: {like}" for name, like in names) + " |", "| --- " * (len(names) + 2) + "|"]
+    for member, unit, values in re.findall(r"^SIMGPU_PROFILE\([\w:]+, (\w+), " + STRING + r", (.*)\)", profiles, re.M):
+        table.append(f"| {member} | {unit} | " + " | ".join(values.split(", ")) + " |")
+    page = with_part((root / "docs/simgpu.md").read_text(), "settings", "\n".join(lines) + "\n")
+    return with_part(page, "profiles", "\n".join(table) + "\n")
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
     stale = []
-    for path, fresh in ((root / "docs/options.md", options_page(root)), (root / "docs/log-format.md", log_page(root))):
+    pages = {"options.md": options_page, "log-format.md": log_page, "simgpu.md": device_page}
+    for name, make in pages.items():
+        path, fresh = root / "docs" / name, make(root)
         if path.exists() and path.read_text() == fresh:
             continue
         if "--write" in sys.argv:

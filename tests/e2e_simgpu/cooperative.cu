@@ -1,4 +1,5 @@
-// Blocks that wait for each other: grid barriers in a loop, launched in the three ways, and a grid that is too large.
+// Blocks that wait for each other: grid barriers in a loop, launched in the three ways, and a grid that is
+// too large.
 #include <cooperative_groups.h>
 
 #include <vector>
@@ -13,7 +14,8 @@ __global__ void rounds(int* x, int* y, int n, int count) {
   for (int round = 0; round < count; ++round) {
     const int* from = round % 2 == 0 ? x : y;
     int* to = round % 2 == 0 ? y : x;
-    for (unsigned i = grid.thread_rank(); i < n; i += grid.size()) to[i] = from[(i + 1) % n] + from[(i + n - 1) % n];
+    for (unsigned i = grid.thread_rank(); i < n; i += grid.size())
+      to[i] = from[(i + 1) % n] + from[(i + n - 1) % n];
     grid.sync();
   }
 }
@@ -41,7 +43,8 @@ int main() {
     EXPECT(host == expected);
   };
   start_over();
-  RUN(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(rounds), dim3(8), dim3(128), arguments, 0, nullptr));
+  RUN(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(rounds), dim3(8), dim3(128), arguments, 0,
+                                  nullptr));
   check();
 
   start_over();

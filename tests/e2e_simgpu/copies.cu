@@ -1,4 +1,5 @@
-// Copies and fills of boxes, batches of copies, copies between "two" devices, pools, limits and stream attributes.
+// Copies and fills of boxes, batches of copies, copies between "two" devices, pools, limits and stream
+// attributes.
 #include <vector>
 
 #include "expect.cuh"

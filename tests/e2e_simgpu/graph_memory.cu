@@ -49,7 +49,8 @@ int main() {
   RUN(cudaGraphCreate(&graph, 0));
   const int seven[2] = {7, 8};
   cudaGraphNode_t symbol, zero, kernel;
-  RUN(cudaGraphAddMemcpyNodeToSymbol(&symbol, graph, nullptr, 0, bias, seven, sizeof seven, 0, cudaMemcpyHostToDevice));
+  RUN(cudaGraphAddMemcpyNodeToSymbol(&symbol, graph, nullptr, 0, bias, seven, sizeof seven, 0,
+                                     cudaMemcpyHostToDevice));
   cudaGraphNodeParams params{};
   params.type = cudaGraphNodeTypeMemset;
   params.memset.dst = sum;

@@ -113,7 +113,8 @@ class GridRunner {
         BlockRunner runner(launch_, true, own[worker]);
         while ((number = next.fetch_add(1)) < end.load()) {
           runner.begin(index_of(number));
-          if (!runner.run(launch_.mistakes->settings().hang_operations)) runner.raise_hang("the block does not end");
+          if (!runner.run(launch_.mistakes->settings().hang_operations))
+            runner.raise_hang("the block does not end");
         }
       } catch (...) {  // passed on below: of all that there are, the one of the first block
         errors[worker] = std::current_exception();

@@ -253,11 +253,11 @@ SIMGPU_FORWARD(cudaMemcpyBatchAsync,
                (void* const* to, const void* const* from, const size_t* bytes, size_t count,
                 cudaMemcpyAttributes* attributes, size_t* indices, size_t attribute_count,
                 cudaStream_t stream),
-               cu.cuMemcpyBatchAsync(
-                   reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
-                   reinterpret_cast<CUdeviceptr*>(const_cast<const void**>(from)),
-                   const_cast<size_t*>(bytes), count, reinterpret_cast<CUmemcpyAttributes*>(attributes),
-                   indices, attribute_count, stream))
+               cu.cuMemcpyBatchAsync(reinterpret_cast<CUdeviceptr*>(const_cast<void**>(to)),
+                                     reinterpret_cast<CUdeviceptr*>(const_cast<const void**>(from)),
+                                     const_cast<size_t*>(bytes), count,
+                                     reinterpret_cast<CUmemcpyAttributes*>(attributes), indices,
+                                     attribute_count, stream))
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
   return call([&](const DriverApi& cu) {
     return fill_slices(to, extent, [&](CUdeviceptr at, std::size_t rows) {

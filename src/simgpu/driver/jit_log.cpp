@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace refrain::simgpu::driver {
 
@@ -29,7 +28,7 @@ void JitLog::write(std::string_view text) const noexcept {
   const std::size_t room = reinterpret_cast<std::uintptr_t>(*error_bytes_);
   if (error_ == nullptr || room == 0) return;
   const std::size_t bytes = std::min(text.size(), room - 1);
-  std::memcpy(error_, text.data(), bytes);
+  std::copy_n(text.data(), bytes, error_);
   error_[bytes] = '\0';
   *error_bytes_ = reinterpret_cast<void*>(bytes);
 }

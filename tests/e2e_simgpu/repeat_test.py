@@ -11,6 +11,8 @@ def run(libraries, command, **settings):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "stats.json")
         environment = dict(os.environ, LD_LIBRARY_PATH=libraries, SIMGPU_STATS=path, **settings)
+        if "SIMGPU_TEST_PRELOAD" in os.environ:  # a sanitised library needs its runtime loaded first
+            environment["LD_PRELOAD"] = os.environ["SIMGPU_TEST_PRELOAD"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
         if done.returncode != 0:
             sys.exit(f"{settings}: exit code {done.returncode}\n{done.stdout}{done.stderr}")

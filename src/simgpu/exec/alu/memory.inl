@@ -54,7 +54,8 @@ inline Span span_of(const std::uint64_t* address) {
 // Only where the gap between lanes is small is one check for all of them cheaper.
 constexpr std::uint64_t kMaxSharedCheckBytes = 1u << 16;
 
-// What an access does, for the states of the bytes.
+// What an access does, for the states of the bytes. An update finds them written: it changes no state, which
+// other threads may be looking at.
 enum class Use { kRead, kWrite, kUpdate };
 
 // Nothing in the states is against the access. reads: they must have been written, too.
@@ -92,7 +93,7 @@ inline void track_lane(const Warp& w, const Op& op, std::uint32_t lane, std::uin
       return;
     }
   }
-  if (kUse != Use::kRead) std::memset(states, kWritten, bytes);
+  if (kUse == Use::kWrite) std::memset(states, kWritten, bytes);
 }
 
 template <class Word>
@@ -120,7 +121,7 @@ inline void mark_lanes(std::uint8_t* states, const std::uint64_t* offset) {
 template <Use kUse, class Word>
 inline bool track_words(std::uint8_t* states, const std::uint64_t* offset, bool reads) {
   if (!permit_lanes<Word>(states, offset, reads)) return false;
-  if (kUse != Use::kRead) mark_lanes<Word>(states, offset);
+  if (kUse == Use::kWrite) mark_lanes<Word>(states, offset);
   return true;
 }
 
@@ -138,7 +139,7 @@ inline bool track_together(const Warp& w, const Op& op, const std::uint64_t* add
   if (r.contiguous) {
     states += address[0] - origin;
     if (!permit(states, bytes * kLanes, reads)) return false;
-    if (kUse != Use::kRead) std::memset(states, kWritten, bytes * kLanes);
+    if (kUse == Use::kWrite) std::memset(states, kWritten, bytes * kLanes);
     return true;
   }
   std::uint64_t offset[kLanes];

@@ -110,7 +110,7 @@ void BlockRunner::raise_hang(const char* what) {
   Warp& warp = waiting_warp();
   const Group& group = warp.groups.front();
   warp.op = &group.frame->code->ops[group.pc];
-  raise(warp, static_cast<std::uint32_t>(std::countr_zero(group.mask)), FaultKind::kHang, what);
+  raise(warp, first_lane(group.mask), FaultKind::kHang, what);
 }
 
 }  // namespace refrain::simgpu

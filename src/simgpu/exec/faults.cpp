@@ -49,6 +49,12 @@ std::string in_words(const Warp& warp, Memory memory, std::uint64_t address) {
   return "outside the parameters";
 }
 
+std::string access_in_words(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
+                            std::uint64_t bytes, bool write) {
+  return fmt::format("{}: {} {} of {} bytes at address 0x{:x}: {}", place_of(warp, lane), name_of(memory),
+                     write ? "write" : "read", bytes, address, in_words(warp, memory, address));
+}
+
 }  // namespace
 
 std::string place_of(const Warp& warp, std::uint32_t lane) {
@@ -61,14 +67,6 @@ std::string place_of(const Warp& warp, std::uint32_t lane) {
                      warp.op != nullptr ? source_of(*block.program, *warp.op) : "",
                      warp.op != nullptr ? warp.op->line : 0);
 }
-
-namespace {
-std::string access_in_words(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
-                            std::uint64_t bytes, bool write) {
-  return fmt::format("{}: {} {} of {} bytes at address 0x{:x}: {}", place_of(warp, lane), name_of(memory),
-                     write ? "write" : "read", bytes, address, in_words(warp, memory, address));
-}
-}  // namespace
 
 void raise(const Warp& warp, std::uint32_t lane, FaultKind kind, const std::string& what) {
   throw FaultSignal{{kind, fmt::format("{}: {}", place_of(warp, lane), what)}};

@@ -76,7 +76,7 @@ void clear_frame(const Warp& warp, Frame& frame) {
 
 Frame* push_frame(Warp& warp, const Code& code, Frame* parent, std::uint32_t call_pc, LaneMask lanes) {
   if (parent != nullptr && parent->depth + 1 >= kMaxCallDepth) {
-    raise(warp, static_cast<std::uint32_t>(std::countr_zero(lanes)), FaultKind::kIllegalAddress,
+    raise(warp, first_lane(lanes), FaultKind::kIllegalAddress,
           fmt::format("stack overflow: {} calls are nested", kMaxCallDepth));
   }
   auto& spare = warp.spare_frames;
@@ -107,7 +107,7 @@ std::uint64_t grow_frame(Warp& warp, std::uint64_t bytes, std::uint64_t alignmen
   const std::uint64_t unit = std::max<std::uint64_t>(alignment, 1);
   const std::uint64_t place = (warp.frame->local_end + unit - 1) / unit * unit;
   if (bytes > kMaxLocalBytes || place + bytes > kMaxLocalBytes) {
-    raise(warp, static_cast<std::uint32_t>(std::countr_zero(warp.frame->lanes)), FaultKind::kIllegalAddress,
+    raise(warp, first_lane(warp.frame->lanes), FaultKind::kIllegalAddress,
           fmt::format("stack overflow: alloca of {} bytes after {} of {}", bytes, place, kMaxLocalBytes));
   }
   warp.frame->local_end = static_cast<std::uint32_t>(place + bytes);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <deque>
 #include <exception>
-#include <optional>
 #include <vector>
 
 #include "simgpu/exec/block.hpp"
@@ -45,10 +44,13 @@ class GridRunner {
     const ExecutionSettings& settings = launch_.mistakes->settings();
     const Program& program = *launch_.program;
     const bool ordered = program.needs_order || (program.adds_floats && settings.ordered_atomics);
-    counts.blocks += blocks_;
     const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(settings.workers, blocks_));
-    if (ordered || workers < 2 || blocks_ * block_threads_ < kWorthwhileThreads) return run_in_order(counts);
-    run_at_once(workers, counts);
+    if (ordered || workers < 2 || blocks_ * block_threads_ < kWorthwhileThreads) {
+      run_in_order(counts);
+    } else {
+      run_at_once(workers, counts);
+    }
+    counts.blocks += blocks_;  // not of a launch with a fault: that has left
   }
 
  private:

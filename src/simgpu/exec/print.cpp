@@ -161,7 +161,7 @@ void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
 
 void call_builtin(Warp& warp, const CallSite& site, LaneMask mask) {
   for (LaneMask rest = mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const std::uint32_t lane = first_lane(rest);
     if (site.builtin == Builtin::kMalloc || site.builtin == Builtin::kFree) {
       call_heap(warp, site, lane);
       continue;

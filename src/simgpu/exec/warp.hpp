@@ -2,6 +2,7 @@
 // Operations reach registers and memory through this; scheduling is in block.cpp and grid.cpp.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -15,6 +16,10 @@ struct FrameStorageDeleter {
   void operator()(std::byte* bytes) const noexcept { ::operator delete[](bytes, std::align_val_t(64)); }
 };
 using FrameStorage = std::unique_ptr<std::byte[], FrameStorageDeleter>;
+
+inline std::uint32_t first_lane(LaneMask mask) {
+  return static_cast<std::uint32_t>(std::countr_zero(mask));
+}
 
 // One activation of a function by some lanes of a warp.
 struct Frame {

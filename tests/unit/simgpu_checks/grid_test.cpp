@@ -118,6 +118,7 @@ TEST(grid, the_first_block_with_a_fault_is_the_one_that_is_named) {
           << fault->message;
     }
     EXPECT_EQ(device->counts.thread_instructions, 0u);
+    EXPECT_EQ(device->counts.blocks, 0u);
   }
 }
 

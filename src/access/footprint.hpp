@@ -1,0 +1,68 @@
+// Which bytes a launch reads, writes, and certainly writes: the slice of its kernel is carried out for every
+// thread, with all that is loaded from memory unknown. Blocks that behave alike are taken together.
+//
+// What is promised: every byte that the launch reads or writes through a pointer of its parameters is in that
+// pointer's `reads` or `writes`, or `anywhere` is set; every byte of `must_write` is written by every launch
+// with these arguments, whatever is in memory. Relative to the pointers' values, so that one answer serves
+// many addresses. A kernel that is not bounded (access.hpp) may do more than that.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "access/byte_set.hpp"
+#include "access/slice.hpp"
+
+namespace refrain::access {
+
+struct LaunchArguments {
+  std::array<std::uint32_t, 3> grid;
+  std::array<std::uint32_t, 3> block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> params;  // the parameter block; at least as long as the kernel's
+};
+
+struct Footprint {
+  struct Pointer {
+    std::uint32_t offset_bytes = 0;  // in the parameter block
+    std::vector<Range> reads, writes, must_write;
+    bool reads_anywhere = false;  // in the whole allocation that it points into
+    bool writes_anywhere = false;
+  };
+  std::vector<Pointer> pointers;  // one for each address among the parameters, by offset
+  bool complete = true;           // false: it was given up, and everything is `anywhere`
+  std::string reason;             // why
+};
+
+// Work that one launch may cost, in steps of single threads: about a nanosecond each.
+constexpr std::uint64_t kMostWork = 400'000'000;
+
+// Thread safety: none; one of them for each kernel, under the caller's lock.
+class Footprints {
+ public:
+  // pointers: byte offsets of the parameter words that are addresses. slice may be nothing: then all is
+  // anywhere.
+  Footprints(std::optional<Slice> slice, std::vector<std::uint32_t> pointers);
+
+  // Valid until the next call. The same arguments, but for addresses and what does not matter, are looked up.
+  const Footprint& of(const LaunchArguments& launch);
+  std::uint64_t computed() const noexcept { return computed_; }
+
+ private:
+  void make_key(const LaunchArguments& launch);
+
+  std::optional<Slice> slice_;
+  Footprint unknown_;
+  std::unordered_map<std::string, std::unique_ptr<Footprint>> known_;
+  std::string key_;
+  std::uint64_t computed_ = 0;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace refrain::access

@@ -111,6 +111,11 @@ void Kernels::add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Fu
                       static_cast<std::uint32_t>(param.size_bytes), param.align_bytes});
   }
   const access::KernelAccess facts = access::analyse(module, function);
+  if (facts.bounded()) {
+    std::vector<std::uint32_t> offsets;
+    for (const access::PointerAccess& pointer : facts.pointers) offsets.push_back(pointer.offset_bytes);
+    kernel.footprints.emplace_back(access::slice_of(module, function, offsets), offsets);
+  }
   if (!kernel.known) {
     kernel.known = true;
     kernel.access = facts;

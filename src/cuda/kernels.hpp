@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "access/access.hpp"
+#include "access/footprint.hpp"
 
 namespace refrain::cuda {
 
@@ -27,6 +28,8 @@ struct Kernel {
   access::KernelAccess access;
   std::vector<KernelParam> params;
   std::uint32_t param_bytes = 0;
+  // Which bytes a launch touches, one for each architecture whose PTX the module has: any of them may run.
+  std::vector<access::Footprints> footprints;
   // Where else in the parameters an address could be, though no access was found that uses it.
   std::vector<std::uint32_t> other_words;
 };
@@ -50,8 +53,8 @@ class Kernels {
   void remove(const void* owner);
 
   struct Found {
-    const Kernel* kernel = nullptr;  // nullptr: a handle that was got in a way that we did not see
-    bool library_kernel = false;     // the handle is a CUkernel, which graphs want to be told
+    Kernel* kernel = nullptr;     // nullptr: a handle that was got in a way that we did not see
+    bool library_kernel = false;  // the handle is a CUkernel, which graphs want to be told
   };
   Found find(const void* function);
 

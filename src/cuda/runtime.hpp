@@ -130,7 +130,14 @@ class Runtime {
   void collect_costs();
   bool gather(const Launch& launch, const Kernel& kernel);
   enum class Pointers { kKnown, kOutside, kWild };
-  Pointers bind(const Kernel& kernel);
+  Pointers bind(const Launch& launch, Kernel& kernel);
+  struct Touched {
+    bool read;
+    bool written;
+  };
+  void follow(const Launch& launch, Kernel& kernel);
+  Touched touched_by(const access::PointerAccess& access) const;
+  bool overwrites(engine::BufferId buffer);
   CUresult barrier_locked(const void* key, FunctionRef<std::string()> name, Call call);
   bool may_note(const void* key);
 
@@ -162,6 +169,8 @@ class Runtime {
   std::vector<engine::BufferUse> uses_;
   std::vector<std::byte> params_;
   std::vector<PointerSlot> pointers_;
+  std::vector<const access::Footprint*> footprints_;
+  std::vector<access::Range> must_write_;
 };
 
 }  // namespace refrain::cuda

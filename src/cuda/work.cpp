@@ -25,24 +25,6 @@ CostKey key_of(const Launch& launch) {
   return {reinterpret_cast<std::uintptr_t>(launch.function), shape};
 }
 
-// The packed form: pairs of a tag and a pointer, up to CU_LAUNCH_PARAM_END.
-bool unpack(void** extra, std::vector<std::byte>& params) {
-  const void* buffer = nullptr;
-  std::size_t bytes = 0;
-  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = extra[1];
-    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      bytes = *static_cast<const std::size_t*>(extra[1]);
-    } else {
-      return false;
-    }
-  }
-  if (!buffer) return false;
-  std::memcpy(params.data(), buffer, std::min(bytes, params.size()));
-  return true;
-}
-
 // A call that concerns no memory of ours; a blocking one must not keep others waiting.
 CUresult without(std::unique_lock<std::mutex>& lock, bool blocking, Call call) {
   if (blocking) lock.unlock();
@@ -145,68 +127,12 @@ CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream st
   return result;
 }
 
-bool Runtime::gather(const Launch& launch, const Kernel& kernel) {
-  // Room for one pointer more, which an access near the end of the block may be taken for.
-  params_.assign(kernel.param_bytes + sizeof(CUdeviceptr), std::byte{0});
-  if (launch.params) {
-    for (std::size_t i = 0; i < kernel.params.size(); ++i) {
-      if (!launch.params[i]) return false;
-      std::memcpy(params_.data() + kernel.params[i].offset_bytes, launch.params[i], kernel.params[i].bytes);
-    }
-    return true;
-  }
-  if (launch.extra) return unpack(launch.extra, params_);
-  return kernel.params.empty();
-}
-
-// Each pointer of the parameters: which buffer, and what happens to it.
-Runtime::Pointers Runtime::bind(const Kernel& kernel) {
-  Pointers found = Pointers::kKnown;
-  uses_.clear();
-  pointers_.clear();
-  for (const access::PointerAccess& access : kernel.access.pointers) {
-    CUdeviceptr address = 0;
-    std::memcpy(&address, params_.data() + access.offset_bytes, sizeof address);
-    if (address == 0) continue;
-    const Range* range = addresses_.find(address);
-    if (!range) {
-      // Just outside of a buffer (its end, or the unused rest of its pages): an offset may lead anywhere.
-      if (device_->near_ours(address)) return Pointers::kWild;
-      // Other memory that the driver knows (host, managed, a module's variable) is not ours to follow; an
-      // address that it does not know may be used with an offset into any buffer.
-      CUmemorytype type{};
-      if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS) {
-        return Pointers::kWild;
-      }
-      found = Pointers::kOutside;
-      continue;
-    }
-    const std::size_t before = uses_.size();
-    const std::uint32_t index =
-        use(range->buffer, access.read || access.atomic, access.written || access.atomic, false);
-    // Two ways to one buffer, one of them atomic: what the one sees depends on when the other comes.
-    if (uses_.size() == before && (access.atomic || kernel.access.atomic())) found = Pointers::kOutside;
-    pointers_.push_back({access.offset_bytes, index, address - range->base});
-  }
-  // An address of ours that no access was found for: the analysis promises that it is not used, but that is
-  // no reason to let bytes go wrong if it is.
-  for (const std::uint32_t offset : kernel.other_words) {
-    CUdeviceptr address = 0;
-    std::memcpy(&address, params_.data() + offset, sizeof address);
-    const Range* range = address == 0 ? nullptr : addresses_.find(address);
-    if (!range) continue;
-    use(range->buffer, true, true, false);
-    found = Pointers::kOutside;
-  }
-  return found;
-}
-
 CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   const std::lock_guard lock(mutex_);
   if (!active() || capturing(stream)) return call();
   ++counters_.launches;
   const Kernels::Found found = kernels_.find(launch.function);
-  const Kernel* kernel = found.kernel;
+  Kernel* const kernel = found.kernel;
   const char* name = kernel ? kernel->name.c_str() : "a kernel of unknown origin";
   if (!kernel || !kernel->known || !kernel->access.bounded() || !gather(launch, *kernel)) {
     ++counters_.unreplayable;
@@ -215,7 +141,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     };
     return barrier_locked(launch.function, title, call);
   }
-  const Pointers pointers = bind(*kernel);
+  const Pointers pointers = bind(launch, *kernel);
   if (pointers == Pointers::kWild) {
     ++counters_.unreplayable;
     const auto title = [&] { return fmt::format("kernel {} (a pointer to no known memory)", name); };

@@ -156,10 +156,12 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       op_use.input = b.current;
       lineage_.value(b.current).last_access_ns = now_ns_;
     }
-    // What overwrites a leaf in part cannot be computed again: the leaf is gone, unless it was kept aside.
+    // What overwrites a leaf in part cannot be computed again: the leaf is gone. Where it was kept aside,
+    // that was for others. What other ops have read and this one changes is a parameter rather than an
+    // activation: with a history, each step's parameters would need all steps before.
     if (use.written && op_use.input) {
       const Value& old = lineage_.value(op_use.input);
-      if (old.leaf() && old.location == use.buffer) replayable = false;
+      if (old.leaf() || !old.consumers.empty()) replayable = false;
       if (old.in_place_depth >= settings_.max_in_place_depth) replayable = false;
     }
     writes = writes || use.written;

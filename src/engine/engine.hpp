@@ -141,6 +141,7 @@ class Engine final : private Lineage::Collector {
     std::vector<ValueId> materialise;  // evicted, and the program can read them: first back, then leaves
   };
   Dependents dependents_of(ValueId value);
+  Bytes bytes_of(std::span<const ValueId> values) const;
   Status save_dependents(ValueId value);
   bool keep_aside(ValueId value);
 

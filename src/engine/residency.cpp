@@ -330,18 +330,25 @@ Engine::Dependents Engine::dependents_of(ValueId value) {
   return dependents;
 }
 
+Bytes Engine::bytes_of(std::span<const ValueId> values) const {
+  Bytes bytes = 0;
+  for (const ValueId id : values) bytes += lineage_.value(id).bytes;
+  return bytes;
+}
+
 // The bytes of a leaf are about to be overwritten. Those that would need them are brought back and made
-// leaves; or, where that costs more memory than the leaf itself, the leaf is copied aside.
+// leaves, which hold memory for as long as the program keeps them; or, where that costs more memory than the
+// leaf itself, the leaf is copied aside. Where nothing has ever been evicted, leaves cost nothing.
 Status Engine::save_dependents(ValueId value) {
   Dependents dependents = dependents_of(value);
+  Bytes held_bytes = bytes_of(dependents.materialise);
+  if (statistics_.evictions > 0) held_bytes += bytes_of(dependents.sever);
+  const bool aside_first = lineage_.value(value).bytes < held_bytes;
+  if (aside_first) {
+    if (keep_aside(value)) return Status::kOk;
+    dependents = dependents_of(value);  // the attempt may have evicted some of them
+  }
   if (!dependents.materialise.empty()) {
-    Bytes back_bytes = 0;
-    for (const ValueId id : dependents.materialise) back_bytes += lineage_.value(id).bytes;
-    const bool aside_first = lineage_.value(value).bytes < back_bytes;
-    if (aside_first) {
-      if (keep_aside(value)) return Status::kOk;
-      dependents = dependents_of(value);  // the attempt may have evicted some of them
-    }
     // Those that are resident must not be evicted to make room for the others: both become leaves together.
     const std::size_t locks_before = locked_.size();
     for (const ValueId id : dependents.sever) lock(id);

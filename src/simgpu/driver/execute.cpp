@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "simgpu/driver/access_log.hpp"
 #include "simgpu/driver/device.hpp"
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/module.hpp"
@@ -127,11 +128,14 @@ void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   ExecutionCounts counts;
   LaunchShape shape = launch.shape;
   if (launch.cooperative) shape.workspace = fresh_barrier_words(device);
-  const auto fault = launch.function->kernel->run(shape, launch.params, item.start_ns, counts);
+  const std::unique_ptr<AccessRecord> accesses = begin_record();
+  const auto fault =
+      launch.function->kernel->run(shape, launch.params, item.start_ns, counts, accesses.get());
   ++device.statistics.kernels;
   device.statistics.thread_instructions += counts.thread_instructions;
   item.end_ns += kernel_ns(counts, item.in_graph);
   if (fault) throw FaultError{code_of(fault->kind), of_this_program(fault->message)};
+  if (accesses != nullptr) log_launch(device, launch, *accesses);
 }
 
 void run_write(Device& device, const WriteValue& write) {

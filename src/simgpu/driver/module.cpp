@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fatbin/fatbin.hpp"
+#include "simgpu/driver/access_log.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/settings.hpp"
 
@@ -188,11 +189,13 @@ void load(Device& device, Library& library) {
     library.load_log = error.what();
     throw CudaError(CUDA_ERROR_INVALID_PTX);
   }
+  const std::string module_id = log_module(library.source);
   for (const auto& kernel : library.code->kernels()) {
     auto function = std::make_shared<Function>();
     function->library = &library;
     function->code = library.code;
     function->kernel = kernel.get();
+    function->module_id = module_id;
     function->max_dynamic_shared_bytes =
         std::max(0, kDefaultDynamicSharedBytes - static_cast<int>(kernel->static_shared_bytes()));
     device.functions.add(function);

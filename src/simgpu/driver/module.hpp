@@ -18,6 +18,7 @@ struct Function {
   Library* library = nullptr;
   std::shared_ptr<Module> code;  // keeps kernel alive while a launch is queued
   const Kernel* kernel = nullptr;
+  std::string module_id;  // in the log of accesses; empty: native, or no log
   int max_dynamic_shared_bytes = 0;
   int carveout = -1;
   int non_portable_cluster = 0;

@@ -9,6 +9,7 @@
 #include "simgpu/driver/error.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/settings.hpp"
+#include "simgpu/exec/access_record.hpp"
 
 extern "C" [[gnu::visibility("default"), gnu::used]] const std::uint32_t simgpu_native_image_version =
     refrain::simgpu::native::kVersion;
@@ -25,6 +26,7 @@ struct NativeRun : native::Run {
   const AddressSpace* memory;
   const std::string* kernel;
   ExecutionCounts* counts;
+  AccessRecord* accesses;
   std::optional<Fault> fault;
 
   bool check_read(std::uint64_t address, std::uint64_t bytes) const {
@@ -66,6 +68,10 @@ std::byte* reach(native::Run* base, std::uint64_t address, std::uint64_t bytes, 
     }
   }
   if (writes) run.memory->mark_written(address, bytes);
+  if (run.accesses != nullptr) {
+    if ((access & native::kRead) != 0) run.accesses->add(Use::kRead, address, bytes);
+    if (writes) run.accesses->add(Use::kWrite, address, bytes);
+  }
   if ((access & native::kRead) != 0) run.counts->global_read_bytes += bytes;
   if (writes) run.counts->global_written_bytes += bytes;
   return pointer;
@@ -97,8 +103,8 @@ class NativeKernel final : public Kernel {
   std::uint32_t max_threads_per_block() const noexcept override { return kThreadsPerBlock; }
 
   std::optional<Fault> run(const LaunchShape&, std::span<const std::byte> params, std::uint64_t,
-                           ExecutionCounts& counts) const override {
-    NativeRun run{{params.data(), &reach, &fail, 0}, &memory_, &name_, &counts, std::nullopt};
+                           ExecutionCounts& counts, AccessRecord* accesses) const override {
+    NativeRun run{{params.data(), &reach, &fail, 0}, &memory_, &name_, &counts, accesses, std::nullopt};
     body_(&run);
     counts.thread_instructions += run.thread_instructions;
     counts.of(Cost::kFloat32) += run.thread_instructions;

@@ -2,6 +2,7 @@
 #include "simgpu/driver/settings.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <bit>
 #include <charconv>
@@ -144,6 +145,12 @@ void report(const std::string& text) {
 const Settings& settings() {
   static const auto* read = new Settings(read_settings());  // never destroyed: used while the process ends
   return *read;
+}
+
+std::string expand_path(std::string path) {
+  const auto place = path.find("%p");
+  if (place != std::string::npos) path.replace(place, 2, std::to_string(getpid()));
+  return path;
 }
 
 ExecutionSettings execution_settings() {

@@ -45,6 +45,9 @@ struct Settings {
 
 const Settings& settings();
 
+// The path that a setting names a file by: its first %p is the process.
+std::string expand_path(std::string path);
+
 // What of them the execution of kernels needs; mistakes are reported on standard error.
 ExecutionSettings execution_settings();
 

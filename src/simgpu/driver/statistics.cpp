@@ -14,12 +14,6 @@ namespace {
 
 const pid_t loaded_by = getpid();
 
-std::string expand(std::string path) {
-  const auto place = path.find("%p");
-  if (place != std::string::npos) path.replace(place, 2, std::to_string(getpid()));
-  return path;
-}
-
 nlohmann::json figures() {
   Device* device = find_device();
   const Statistics none;
@@ -47,7 +41,7 @@ nlohmann::json figures() {
     const std::string& setting = settings().stats_path;
     if (setting.empty()) return;
     if (getpid() != loaded_by && setting.find("%p") == std::string::npos) return;
-    const std::string path = expand(setting);
+    const std::string path = expand_path(setting);
     const std::string text = figures().dump(2) + "\n";
     std::FILE* file = std::fopen(path.c_str(), "w");
     if (file == nullptr) {

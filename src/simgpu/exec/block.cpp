@@ -17,7 +17,8 @@ constexpr std::uint32_t kSliceOperations = 1u << 14;
 
 }  // namespace
 
-BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts& counts)
+BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts& counts,
+                         AccessRecord* accesses)
     : threads_(launch.shape->block.x * launch.shape->block.y * launch.shape->block.z),
       warps_((threads_ + kLanes - 1) / kLanes) {
   block_.program = launch.program;
@@ -27,6 +28,7 @@ BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts&
   block_.params = launch.params;
   block_.clock_ns = launch.clock_ns;
   block_.counts = &counts;
+  block_.accesses = accesses;
   block_.concurrent = concurrent;
   block_.shared.resize(std::size_t{launch.program->static_shared_bytes} + launch.shape->dynamic_shared_bytes);
   first_slice_ = warps_.size() > 1 && !block_.shared.empty() ? kFirstSliceOperations : kSliceOperations;

@@ -10,8 +10,8 @@ namespace refrain::simgpu {
 
 class BlockRunner {
  public:
-  // counts: of what this runner's blocks do; nobody else's while it runs.
-  BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts& counts);
+  // counts, accesses (may be nullptr): of what this runner's blocks do; nobody else's while it runs.
+  BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts& counts, AccessRecord* accesses);
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
 

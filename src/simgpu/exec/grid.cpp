@@ -62,7 +62,7 @@ class GridRunner {
 
   void run_in_order(ExecutionCounts& counts) {
     ExecutionCounts own;
-    BlockRunner runner(launch_, false, own);
+    BlockRunner runner(launch_, false, own, launch_.accesses);
     for (std::uint64_t number = 0; number < blocks_; ++number) {
       runner.begin(index_of(number));
       if (!runner.run(std::min(kPatience, launch_.mistakes->settings().hang_operations))) {
@@ -83,7 +83,7 @@ class GridRunner {
     std::uint64_t last_end = counts.warp_instructions;
     while (!resident.empty()) {
       if (next < blocks_ && resident.size() < limit) {
-        if (spare.empty()) spare.push_back(&runners.emplace_back(launch_, false, counts));
+        if (spare.empty()) spare.push_back(&runners.emplace_back(launch_, false, counts, launch_.accesses));
         resident.push_back(spare.back());
         spare.pop_back();
         resident.back()->begin(index_of(next++));
@@ -105,6 +105,7 @@ class GridRunner {
 
   void run_at_once(unsigned workers, ExecutionCounts& counts) {
     std::vector<ExecutionCounts> own(workers);
+    std::vector<AccessRecord> accesses(launch_.accesses != nullptr ? workers : 0);
     std::vector<std::exception_ptr> errors(workers);
     std::vector<std::uint64_t> failed(workers, blocks_);  // the block that threw
     std::atomic<std::uint64_t> next{0};
@@ -112,7 +113,7 @@ class GridRunner {
     run_on_workers(workers, [&](unsigned worker) {
       std::uint64_t number = 0;
       try {
-        BlockRunner runner(launch_, true, own[worker]);
+        BlockRunner runner(launch_, true, own[worker], accesses.empty() ? nullptr : &accesses[worker]);
         while ((number = next.fetch_add(1)) < end.load()) {
           runner.begin(index_of(number));
           if (!runner.run(launch_.mistakes->settings().hang_operations))
@@ -130,6 +131,7 @@ class GridRunner {
     const auto index = static_cast<std::size_t>(first - failed.begin());
     if (errors[index] != nullptr) std::rethrow_exception(errors[index]);
     for (const ExecutionCounts& part : own) add(counts, part);
+    for (const AccessRecord& part : accesses) launch_.accesses->add(part);
   }
 
   const Launch& launch_;

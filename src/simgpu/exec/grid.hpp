@@ -52,10 +52,11 @@ struct Launch {
   const LaunchShape* shape;
   std::span<const std::byte> params;
   std::uint64_t clock_ns;
+  AccessRecord* accesses;  // nullptr: not wanted
 };
 
-// Runs all blocks and adds to counts. Throws FaultSignal: of the first block, in their order, that has a
-// fault.
+// Runs all blocks and adds to counts and accesses. Throws FaultSignal: of the first block, in their order,
+// that has a fault.
 //
 // Blocks run in their order, as many at once as there are workers; or one after the other if what the program
 // does could depend on that order. A block that has run very long may be waiting for others: from then on

@@ -46,7 +46,8 @@ class LoadedKernel final : public Kernel {
   std::uint32_t max_threads_per_block() const noexcept override { return max_threads_; }
 
   std::optional<Fault> run(const LaunchShape& shape, std::span<const std::byte> params,
-                           std::uint64_t clock_ns, ExecutionCounts& counts) const override {
+                           std::uint64_t clock_ns, ExecutionCounts& counts,
+                           AccessRecord* accesses) const override {
     const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
     if (threads == 0 || threads > kMaxThreads || params.size() < param_bytes_) {
       return Fault{
@@ -56,7 +57,8 @@ class LoadedKernel final : public Kernel {
               "{} bytes accepted",
               name(), threads, params.size(), kMaxThreads, param_bytes_)};
     }
-    const Launch launch{program_.get(), &memory_, &mistakes_, &shape, params.first(param_bytes_), clock_ns};
+    const Launch launch{program_.get(), &memory_, &mistakes_, &shape, params.first(param_bytes_),
+                        clock_ns,       accesses};
     try {
       run_grid(launch, counts);
     } catch (const FaultSignal& signal) {
@@ -129,7 +131,8 @@ class LoadedModule final : public Module {
       const bool managed = variable.attributes.is_managed;
       const Kind kind = managed ? Kind::kManaged : Kind::kDevice;
       if (memory_.allocate(variable.size_bytes, address, kind) != MemoryError::kNone) throw std::bad_alloc();
-      globals_.push_back({variable.name, address, variable.size_bytes, managed});
+      globals_.push_back(
+          {variable.name, address, variable.size_bytes, managed, variable.space == ptx::Space::kConst});
       addresses_[i] = address;
     }
     for (std::size_t i = 0; i < module.variables.size(); ++i) {

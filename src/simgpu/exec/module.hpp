@@ -16,6 +16,8 @@
 
 namespace refrain::simgpu {
 
+struct AccessRecord;  // access_record.hpp
+
 struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
 };
@@ -104,16 +106,19 @@ class Kernel {
   virtual std::uint32_t register_count() const noexcept = 0;  // an estimate, for attributes
   virtual std::uint32_t max_threads_per_block() const noexcept = 0;
   // Runs every block to its end. params has param_bytes() bytes in kernel layout. counts is left alone if
-  // there is a fault. clock_ns is the virtual time at the start, for %globaltimer and %clock.
+  // there is a fault. clock_ns is the virtual time at the start, for %globaltimer and %clock. accesses, if it
+  // is wanted, gets what the launch touched; of a launch with a fault some of it.
   virtual std::optional<Fault> run(const LaunchShape& shape, std::span<const std::byte> params,
-                                   std::uint64_t clock_ns, ExecutionCounts& counts) const = 0;
+                                   std::uint64_t clock_ns, ExecutionCounts& counts,
+                                   AccessRecord* accesses = nullptr) const = 0;
 };
 
 struct GlobalVariable {
   std::string name;
   DeviceAddress address;
   std::uint64_t bytes;
-  bool managed = false;  // __managed__: the host sees it at the same address
+  bool managed = false;   // __managed__: the host sees it at the same address
+  bool constant = false;  // .const: kernels cannot write it
 };
 
 // One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so

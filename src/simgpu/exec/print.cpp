@@ -149,7 +149,12 @@ void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
   if (site.builtin == Builtin::kMalloc) {
     DeviceAddress address = 0;
     if (argued != 0 && warp.block->memory->heap_allocate(argued, address) != MemoryError::kNone) address = 0;
+    if (warp.block->accesses != nullptr && address != 0) warp.block->accesses->heap.add(address, argued);
     return give_result(warp, site, lane, address);
+  }
+  if (warp.block->accesses != nullptr && argued != 0) {
+    const auto range = warp.block->memory->range_of(argued);
+    if (range) warp.block->accesses->heap.add(range->base, range->bytes);
   }
   if (argued == 0 || warp.block->memory->heap_free(argued) == MemoryError::kNone) return;
   raise(warp, lane, FaultKind::kIllegalAddress,
@@ -175,6 +180,7 @@ void call_builtin(Warp& warp, const CallSite& site, LaneMask mask) {
             fmt::format("{}:{}: {}: assertion `{}` failed", text_at(warp, lane, second), line,
                         text_at(warp, lane, function), text_at(warp, lane, first)));
     }
+    if (warp.block->accesses != nullptr) warp.block->accesses->printed = true;
     const std::string text = print(warp, lane, text_at(warp, lane, first), second);
     std::fwrite(text.data(), 1, text.size(), stdout);
     give_result(warp, site, lane, text.size());

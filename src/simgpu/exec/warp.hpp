@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "simgpu/exec/access_record.hpp"
 #include "simgpu/exec/grid.hpp"
 
 namespace refrain::simgpu {
@@ -67,7 +68,8 @@ struct Block {
   std::span<const std::byte> params;
   std::uint64_t clock_ns = 0;
   ExecutionCounts* counts = nullptr;
-  bool concurrent = false;  // other blocks run at the same time on other threads
+  AccessRecord* accesses = nullptr;  // nullptr: not wanted
+  bool concurrent = false;           // other blocks run at the same time on other threads
   Dim3 index;
   std::uint32_t live_threads = 0;
   std::vector<std::byte> shared;
@@ -111,6 +113,10 @@ std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t a
 // Raises the fault that an access by a lane deserves.
 [[noreturn]] void raise_access(const Warp& warp, std::uint32_t lane, Memory memory, std::uint64_t address,
                                std::uint64_t bytes, bool write);
+
+// Adds what the lanes of an access to global or generic memory touch of the device's.
+void record_access(AccessRecord& record, Use use, const std::uint64_t* address, std::uint64_t bytes,
+                   LaneMask mask);
 
 // The checks, which raise or tell and return: accesses to mapped pages outside every allocation, and reads of
 // what nothing has written.

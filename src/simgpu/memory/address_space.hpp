@@ -75,6 +75,7 @@ class AddressSpace {
   struct Range {
     DeviceAddress base;
     std::uint64_t bytes;
+    bool on_heap = false;  // of device code
   };
   std::optional<Range> range_of(DeviceAddress address) const;
   // In words, for messages: what is at an address, what was there, or what lies just before it.

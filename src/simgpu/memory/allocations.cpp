@@ -192,7 +192,7 @@ std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address)
   const std::lock_guard lock(impl_->mutex);
   if (auto it = impl_->allocations.upper_bound(address); it != impl_->allocations.begin()) {
     --it;
-    if (address - it->first < it->second.bytes) return Range{it->first, it->second.bytes};
+    if (address - it->first < it->second.bytes) return Range{it->first, it->second.bytes, it->second.on_heap};
   }
   auto it = impl_->mappings.upper_bound(address);
   if (it == impl_->mappings.begin()) return std::nullopt;

@@ -74,7 +74,7 @@ class TestDevice {
     };
     (put(args), ...);
     EXPECT_EQ(index, kernel->params().size());
-    return kernel->run(shape, block, 1000, counts);
+    return kernel->run(shape, block, 1000, counts, accesses);
   }
 
   template <class... Args>
@@ -84,6 +84,7 @@ class TestDevice {
   }
 
   ExecutionCounts counts;
+  AccessRecord* accesses = nullptr;  // of the launches from now on
 
  private:
   AddressSpace memory_;

@@ -48,6 +48,13 @@ struct AtomHalf {
   static T apply(T old, T b, T, bool) { return static_cast<T>(F::apply(old, b)); }
 };
 
+template <>
+constexpr Use kUpdateBy<AtomAddF32> = Use::kFloatUpdate;
+template <>
+constexpr Use kUpdateBy<AtomAddF64> = Use::kFloatUpdate;
+template <class T, class F>
+constexpr Use kUpdateBy<AtomHalf<T, F>> = Use::kFloatUpdate;
+
 template <class T>
 Handler integer_atomic(const ptx::Instruction& in) {
   using I = Int<T>;

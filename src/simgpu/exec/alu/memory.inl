@@ -51,12 +51,12 @@ inline Span span_of(const std::uint64_t* address) {
   return span;
 }
 
+inline bool is_device_memory(Memory memory) {
+  return memory == Memory::kGlobal || memory == Memory::kGeneric;
+}
+
 // Only where the gap between lanes is small is one check for all of them cheaper.
 constexpr std::uint64_t kMaxSharedCheckBytes = 1u << 16;
-
-// What an access does, for the states of the bytes. An update finds them written: it changes no state, which
-// other threads may be looking at.
-enum class Use { kRead, kWrite, kUpdate };
 
 // Nothing in the states is against the access. reads: they must have been written, too.
 inline bool permit(const std::uint8_t* states, std::uint64_t bytes, bool reads) {
@@ -154,10 +154,14 @@ inline bool track_together(const Warp& w, const Op& op, const std::uint64_t* add
   }
 }
 
-// Checks and updates the states of the bytes that the lanes access; their pages have been resolved.
+// Notes what the lanes access, and checks and updates the states of the bytes; their pages have been
+// resolved. An update finds its bytes written: it changes no state, which other threads may be looking at.
 template <Use kUse>
 inline void track(const Warp& w, const Op& op, const std::uint64_t* address, std::uint64_t bytes,
                   LaneMask mask, const Resolved& r) {
+  if (w.block->accesses != nullptr && is_device_memory(op.memory)) [[unlikely]] {
+    record_access(*w.block->accesses, kUse, address, bytes, mask);
+  }
   if (w.block->states == nullptr) return;
   if (op.memory == Memory::kLaunchParam || op.memory == Memory::kLocal || op.memory == Memory::kFrameParam)
     return;
@@ -251,9 +255,6 @@ inline void resolve(Warp& w, const Op& op, const std::uint64_t* address, std::ui
   }
 }
 
-inline bool is_device_memory(Memory memory) {
-  return memory == Memory::kGlobal || memory == Memory::kGeneric;
-}
 inline std::uint64_t moved_bytes(LaneMask mask, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(std::popcount(mask)) * bytes;
 }
@@ -402,13 +403,16 @@ inline T update(std::byte* p, T b, T c, bool flush, bool concurrent) {
   return old;
 }
 
+template <class F>
+constexpr Use kUpdateBy = Use::kUpdate;
+
 template <class T, class F>
 void atomic(Warp& w, const Op& op, LaneMask mask) {
   alignas(64) std::uint64_t address[kLanes];
   addresses(w, op, mask, address);
   Resolved r;
   resolve(w, op, address, sizeof(T), mask, Access::kReadWrite, r);
-  track<Use::kUpdate>(w, op, address, sizeof(T), mask, r);
+  track<kUpdateBy<F>>(w, op, address, sizeof(T), mask, r);
   if (is_device_memory(op.memory)) {
     w.block->counts->global_read_bytes += moved_bytes(mask, sizeof(T));
     w.block->counts->global_written_bytes += moved_bytes(mask, sizeof(T));

@@ -2,23 +2,16 @@
 // analysis: everything else compares with the truth.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "access/footprint.hpp"
 #include "ranges.hpp"
 
 namespace refrain::access::test {
-
-struct LaunchArguments {
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t dynamic_shared_bytes = 0;
-  std::span<const std::byte> params;
-};
 
 struct Prediction {
   // For each address among the parameters: may-facts, but for must_write.

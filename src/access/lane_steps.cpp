@@ -12,6 +12,7 @@ namespace {
 std::int64_t wrapped(std::uint64_t value, unsigned bits) {
   if (bits >= 64) return static_cast<std::int64_t>(value);
   if (bits == 1) return static_cast<std::int64_t>(value & 1);
+  if (bits == 32) return static_cast<std::int32_t>(value);
   return static_cast<std::int64_t>(value << (64 - bits)) >> (64 - bits);
 }
 
@@ -47,7 +48,9 @@ void Lanes::join_levels(const View& a, const View& b) {
 
 // The value is in out_, its levels in out_level_.
 bool Lanes::finish(const Step& step, const Mask& mask, std::int32_t base, const Slopes& slope) {
-  if (slope == Slopes{} && step.bits < 64) {
+  if (slope == Slopes{} && step.bits == 32) {
+    for (std::uint32_t i = 0; i < threads_; ++i) out_[i] = static_cast<std::int32_t>(out_[i]);
+  } else if (slope == Slopes{} && step.bits < 64) {
     for (std::uint32_t i = 0; i < threads_; ++i) out_[i] = wrapped(bits_of(out_[i]), step.bits);
   }
   return assign(step.out, mask, base, slope, out_.data(), out_level_.data());
@@ -169,12 +172,14 @@ bool Lanes::floor_quotient(const View& a, std::int64_t divisor, std::int64_t* ou
     return true;
   }
   const Spread extent = spread(a.slope);
+  bool differs = false;
   for (std::uint32_t i = 0; i < threads_; ++i) {
     const Wide low = floor_div(a.lane[i] + extent.low, divisor);
-    if (known_[i] != 0 && low != floor_div(a.lane[i] + extent.high, divisor)) return needs_split(a.slope);
+    differs |= known_[i] != 0 && low != floor_div(a.lane[i] + extent.high, divisor);
+    missing_[i] = static_cast<std::int64_t>((low + 1) * divisor - (a.lane[i] + extent.low));
     out[i] = static_cast<std::int64_t>(low);
   }
-  return true;
+  return !differs || needs_split_before(a.slope, missing_);
 }
 
 bool Lanes::division(const Step& step, const Mask& mask, View a, View b) {
@@ -355,9 +360,9 @@ bool Lanes::negation(const Step& step, const Mask& mask, const View& a) {
   return finish(step, mask, kNoBase, slope);
 }
 
-// Whether a (relation) b, for each known thread, in pick_. whole: for all blocks of the box alike.
-bool Lanes::decide(const View& a, const View& b, Relation relation, bool is_unsigned, bool& whole) {
-  whole = true;
+// Whether a (relation) b, for each known thread, in pick_; for all blocks of the box alike, or it is divided.
+bool Lanes::decide(const View& a, const View& b, Relation relation, bool is_unsigned) {
+  bool whole = true;
   if (a.flat() && b.flat()) {
     for (std::uint32_t i = 0; i < threads_; ++i) {
       const bool less = is_unsigned ? bits_of(a.lane[i]) < bits_of(b.lane[i]) : a.lane[i] < b.lane[i];
@@ -377,7 +382,6 @@ bool Lanes::decide(const View& a, const View& b, Relation relation, bool is_unsi
   for (unsigned d = 0; d < 3; ++d) slope[d] = difference(a.slope[d], b.slope[d]);
   const Spread extent = spread(slope);
   if (!small(extent.low) || !small(extent.high)) {
-    whole = false;
     return needs_split(a.flat() ? b.slope : a.slope);
   }
   const bool moves = slope != Slopes{};
@@ -396,13 +400,13 @@ bool Lanes::decide(const View& a, const View& b, Relation relation, bool is_unsi
       case Relation::kGt: yes = more, no = not_more; break;
       case Relation::kGe: yes = not_less, no = less; break;
     }
-    if (!yes && !no) {
-      whole = false;
-      return needs_split(moves ? slope : a.slope);
-    }
+    whole = whole && (yes || no);
     pick_[i] = yes;
+    // To zero, or beyond it where zero is on this side.
+    const bool beyond = relation == Relation::kLe || relation == Relation::kGt || low == 0;
+    missing_[i] = yes || no ? 0 : static_cast<std::int64_t>((beyond ? 1 : 0) - low);
   }
-  return true;
+  return whole || needs_split_before(moves ? slope : a.slope, missing_);
 }
 
 bool Lanes::compare(const Step& step, const Mask& mask, View a, View b) {
@@ -424,8 +428,7 @@ bool Lanes::compare(const Step& step, const Mask& mask, View a, View b) {
   }
   const bool is_unsigned = !step.is_signed && !equality && a.base == kNoBase;
   if (!settle(a, step.bits, !is_unsigned, left_) || !settle(b, step.bits, !is_unsigned, right_)) return false;
-  bool whole = true;
-  if (!decide(a, b, relation, is_unsigned && step.bits == 64, whole)) return false;
+  if (!decide(a, b, relation, is_unsigned && step.bits == 64)) return false;
   for (std::uint32_t i = 0; i < threads_; ++i) {
     out_[i] = pick_[i];
     out_level_[i] = std::min<Level>(out_level_[i], kOffsetUnknown);
@@ -463,9 +466,7 @@ bool Lanes::extreme(const Step& step, const Mask& mask, View a, View b) {
   if (!settle(a, step.bits, step.is_signed, left_) || !settle(b, step.bits, step.is_signed, right_))
     return false;
   const bool least = step.kind == StepKind::kMin;
-  bool whole = true;
-  if (!decide(a, b, least ? Relation::kLe : Relation::kGe, !step.is_signed && step.bits == 64, whole))
-    return false;
+  if (!decide(a, b, least ? Relation::kLe : Relation::kGe, !step.is_signed && step.bits == 64)) return false;
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (known_[i] == 0) pick_[i] = 2;
   }

@@ -2,6 +2,7 @@
 #include "access/lanes.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace refrain::access {
 
@@ -16,6 +17,7 @@ Lanes::Lanes(std::uint32_t slots, std::uint32_t threads)
       out_(threads),
       left_(threads),
       right_(threads),
+      missing_(threads),
       out_level_(threads),
       pick_(threads) {}
 
@@ -37,9 +39,20 @@ bool Lanes::needs_split(const Slopes& slope) {
   for (unsigned d = 0; d < 3; ++d) {
     if (slope[d] != 0 && box_.count[d] > most) {
       most = box_.count[d];
-      split_ = d;
+      split_ = {d, most / 2};
     }
   }
+  return false;
+}
+
+bool Lanes::needs_split_before(const Slopes& slope, const std::vector<std::int64_t>& missing) {
+  needs_split(slope);
+  const std::int64_t step = slope[split_.dimension];
+  std::int64_t least = box_.count[split_.dimension];
+  for (std::uint32_t i = 0; i < threads_; ++i) {
+    if (known_[i] != 0 && missing[i] > 0 && step > 0) least = std::min(least, (missing[i] - 1) / step + 1);
+  }
+  if (least < box_.count[split_.dimension]) split_.blocks = least;
   return false;
 }
 
@@ -75,9 +88,15 @@ bool Lanes::assign(std::uint32_t slot, const Mask& mask, std::int32_t base, cons
   }
   slope_[slot] = slope;
   base_[slot] = base;
+  if (std::memchr(mask.data(), 0, threads_) == nullptr) {
+    std::memmove(to, from, threads_ * sizeof *to);
+    std::memmove(to_level, from_level, threads_);
+    return true;
+  }
   for (std::uint32_t i = 0; i < threads_; ++i) {
-    to[i] = mask[i] != 0 ? from[i] : to[i];
-    to_level[i] = mask[i] != 0 ? from_level[i] : to_level[i];
+    if (mask[i] == 0) continue;
+    to[i] = from[i];
+    to_level[i] = from_level[i];
   }
   return true;
 }

@@ -59,8 +59,12 @@ class Lanes {
     return assign_flat(slot, mask, kNoBase, value, kKnown);
   }
   bool assign_flat(std::uint32_t slot, const Mask& mask, std::int32_t base, std::int64_t value, Level level);
-  // The dimension along which the box is to be divided, after a false.
-  unsigned split() const noexcept { return split_; }
+  // How the box is to be divided after a false: so many blocks along that dimension, and the rest.
+  struct Split {
+    unsigned dimension;
+    std::int64_t blocks;
+  };
+  const Split& split() const noexcept { return split_; }
   // Where the value can lie over the box, relative to its lanes.
   struct Spread {
     Wide low, high;
@@ -86,6 +90,9 @@ class Lanes {
   std::int64_t* lane(std::uint32_t slot) { return lane_.data() + std::size_t{slot} * threads_; }
   std::uint8_t* level(std::uint32_t slot) { return level_.data() + std::size_t{slot} * threads_; }
   bool needs_split(const Slopes& slope);
+  // Divides the box where the first of the threads gets to what it must not cross: missing[i] more than its
+  // least value.
+  bool needs_split_before(const Slopes& slope, const std::vector<std::int64_t>& missing);
   bool settle(View& view, unsigned bits, bool is_signed, std::vector<std::int64_t>& into);
   bool uniform(const View& view, std::int64_t& value) const;
   void join_levels(const View& a, const View& b);
@@ -108,7 +115,7 @@ class Lanes {
   bool extend(const Step& step, const Mask& mask, View a);
   // floor(a / divisor), where the same for all blocks or moving evenly; else a split.
   bool floor_quotient(const View& a, std::int64_t divisor, std::int64_t* out, Slopes& slope);
-  bool decide(const View& a, const View& b, Relation relation, bool is_unsigned, bool& whole);
+  bool decide(const View& a, const View& b, Relation relation, bool is_unsigned);
 
   std::uint32_t threads_;
   Box box_{};
@@ -117,11 +124,11 @@ class Lanes {
   std::vector<Slopes> slope_;
   std::vector<std::int32_t> base_;
   std::vector<std::uint8_t> assigned_;
-  unsigned split_ = 0;
+  Split split_{};
 
   // Of the step that is being computed.
   Mask known_;  // threads of the mask whose sources are known
-  std::vector<std::int64_t> out_, left_, right_;
+  std::vector<std::int64_t> out_, left_, right_, missing_;
   std::vector<std::uint8_t> out_level_, pick_;
 };
 

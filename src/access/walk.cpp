@@ -51,13 +51,13 @@ Footprint Walk::run() {
       case Outcome::kDone: break;
       case Outcome::kGivenUp: return result();
       case Outcome::kSplit: {
-        const unsigned d = lanes_.split();
-        if (box.count[d] <= 1) {
+        const auto [d, blocks] = lanes_.split();
+        if (blocks < 1 || blocks >= box.count[d]) {
           give_up("its blocks could not be told apart");
           return result();
         }
         Box low = box, high = box;
-        low.count[d] = box.count[d] / 2;
+        low.count[d] = blocks;
         high.first[d] += low.count[d];
         high.count[d] -= low.count[d];
         boxes.push_back(high);

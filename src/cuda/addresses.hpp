@@ -12,10 +12,13 @@
 
 namespace refrain::cuda {
 
+class Arena;
+
 struct Range {
   CUdeviceptr base = 0;
   std::uint64_t bytes = 0;  // as the program asked for
   engine::BufferId buffer;
+  Arena* arena = nullptr;  // divided among parts: the buffer is only its range
 };
 
 class Addresses {
@@ -33,6 +36,7 @@ class Addresses {
     --it;
     return address - it->base < it->bytes ? &*it : nullptr;
   }
+  void divide(CUdeviceptr base, Arena& arena) { position(base)->arena = &arena; }
   const std::vector<Range>& all() const noexcept { return ranges_; }
 
  private:

@@ -18,9 +18,15 @@ CudaDevice::CudaDevice(const Driver& driver, Streams& streams, const Place& plac
       context_(place.context),
       granularity_bytes_(place.granularity_bytes) {}
 
-void CudaDevice::adopt(BufferId buffer, CUdeviceptr base) {
+void CudaDevice::place(BufferId buffer, const Placement& placement) {
   if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
-  buffers_[buffer.index] = {.base = base, .bytes = 0, .touches = {}};
+  buffers_[buffer.index] = {.base = placement.base,
+                            .bytes = placement.bytes,
+                            .own_base = placement.own_base,
+                            .own_bytes = placement.own_bytes,
+                            .skip_bytes = placement.skip_bytes,
+                            .content_bytes = placement.content_bytes,
+                            .touches = {}};
 }
 
 bool CudaDevice::reserve(BufferId buffer, Bytes bytes) {
@@ -31,7 +37,8 @@ bool CudaDevice::reserve(BufferId buffer, Bytes bytes) {
   const CUresult result = driver_.cuMemAddressReserve(&base, bytes + granularity_bytes_, 0, 0, 0);
   note(result);
   if (result != CUDA_SUCCESS) return false;
-  buffers_[buffer.index] = {.base = base, .bytes = bytes, .touches = {}};
+  buffers_[buffer.index] = {
+      .base = base, .bytes = bytes, .own_base = base, .own_bytes = bytes, .touches = {}};
   return true;
 }
 
@@ -65,21 +72,21 @@ void CudaDevice::destroy_pages(PagesId pages) {
 
 bool CudaDevice::map(BufferId buffer, PagesId pages) {
   const BufferState& b = buffers_[buffer.index];
-  CUresult result = driver_.cuMemMap(b.base, b.bytes, 0, pages_[pages.index], 0);
+  CUresult result = driver_.cuMemMap(b.own_base, b.own_bytes, 0, pages_[pages.index], 0);
   note(result);
   if (result != CUDA_SUCCESS) return false;
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device_;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  result = driver_.cuMemSetAccess(b.base, b.bytes, &access, 1);
+  result = driver_.cuMemSetAccess(b.own_base, b.own_bytes, &access, 1);
   if (result == CUDA_ERROR_NOT_READY) {  // seen under load: the driver wants the device idle first
     driver_.cuCtxSynchronize();
-    result = driver_.cuMemSetAccess(b.base, b.bytes, &access, 1);
+    result = driver_.cuMemSetAccess(b.own_base, b.own_bytes, &access, 1);
   }
   note(result);
   if (result == CUDA_SUCCESS) return true;
-  driver_.cuMemUnmap(b.base, b.bytes);
+  driver_.cuMemUnmap(b.own_base, b.own_bytes);
   return false;
 }
 
@@ -106,10 +113,10 @@ bool CudaDevice::unmap(BufferId buffer) {
   if (queued(buffer)) launch_queue();
   BufferState& b = buffers_[buffer.index];
   if (!wait_for_unfollowed() || !wait_for_touches(b)) return false;
-  CUresult result = driver_.cuMemUnmap(b.base, b.bytes);
+  CUresult result = driver_.cuMemUnmap(b.own_base, b.own_bytes);
   if (result == CUDA_ERROR_NOT_READY) {
     driver_.cuCtxSynchronize();
-    result = driver_.cuMemUnmap(b.base, b.bytes);
+    result = driver_.cuMemUnmap(b.own_base, b.own_bytes);
   }
   note(result);
   return result == CUDA_SUCCESS;
@@ -141,12 +148,12 @@ void CudaDevice::release_payload(Payload payload) {
   free_records_.push_back(payload);
 }
 
-void CudaDevice::release_adopted(BufferId buffer) {
+void CudaDevice::release_placed(BufferId buffer) {
   BufferState& b = buffers_[buffer.index];
   // Who gets the range next knows nothing of what was issued before. A free of the driver's own waits as
   // well. What cannot be waited for is not handed on at all.
   const bool free = wait_for_unfollowed() && wait_for_touches(b);
-  if (free && on_release_adopted) on_release_adopted(b.base);
+  if (free && on_release_placed) on_release_placed(buffer, b.base);
   b = {};
 }
 
@@ -157,8 +164,13 @@ void CudaDevice::replay(Payload payload, std::span<const BufferId> bindings) {
   queue_buffers_.emplace_back(bindings.begin(), bindings.end());
 }
 
+// Of a buffer that shares pages with its neighbours, its own bytes only.
 void CudaDevice::copy(BufferId from, BufferId to, Bytes bytes) {
-  queue_.push_back({.op = nullptr, .addresses = {address(from), address(to)}, .copy_bytes = bytes});
+  const BufferState& state = buffers_[buffers_[from.index].content_bytes != 0 ? from.index : to.index];
+  const Bytes skip = state.skip_bytes;
+  if (state.content_bytes != 0) bytes = state.content_bytes;
+  queue_.push_back(
+      {.op = nullptr, .addresses = {address(from) + skip, address(to) + skip}, .copy_bytes = bytes});
   queue_buffers_.push_back({from, to});
 }
 

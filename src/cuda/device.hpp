@@ -23,11 +23,20 @@ class CudaDevice final : public engine::Device {
   };
   CudaDevice(const Driver& driver, Streams& streams, const Place& place);
 
-  // Called when an adopted range may be used again.
-  std::function<void(CUdeviceptr)> on_release_adopted;
+  // Called when a range of the caller's may be used again. It must not call the engine.
+  std::function<void(engine::BufferId, CUdeviceptr)> on_release_placed;
 
   CUdeviceptr address(engine::BufferId buffer) const { return buffers_[buffer.index].base; }
-  void adopt(engine::BufferId buffer, CUdeviceptr base);
+  // Where a buffer lies that the caller gave its range.
+  struct Placement {
+    CUdeviceptr base;          // of the first page that it reaches into
+    engine::Bytes bytes;       // of all those pages
+    CUdeviceptr own_base;      // of the pages that are its own
+    engine::Bytes own_bytes;   // 0: none
+    engine::Bytes skip_bytes;  // from base to its contents, which share their outermost pages
+    engine::Bytes content_bytes;
+  };
+  void place(engine::BufferId buffer, const Placement& placement);
 
   // Where replays go until the next call: the stream of the op that is being prepared.
   void set_stream(StreamIndex stream) { stream_ = stream; }
@@ -67,7 +76,7 @@ class CudaDevice final : public engine::Device {
   void copy(engine::BufferId from, engine::BufferId to, engine::Bytes bytes) override;
   bool flush() override;
   void release_payload(engine::Payload payload) override;
-  void release_adopted(engine::BufferId buffer) override;
+  void release_placed(engine::BufferId buffer) override;
 
  private:
   struct Touch {
@@ -78,7 +87,11 @@ class CudaDevice final : public engine::Device {
   struct BufferState {
     CUdeviceptr base = 0;
     engine::Bytes bytes = 0;
-    std::vector<Touch> touches;  // at most two a stream
+    CUdeviceptr own_base = 0;
+    engine::Bytes own_bytes = 0;
+    engine::Bytes skip_bytes = 0;
+    engine::Bytes content_bytes = 0;  // 0: all of it
+    std::vector<Touch> touches;       // at most two a stream
   };
 
   void touch(engine::BufferId buffer, StreamIndex stream, std::uint64_t work, bool own);

@@ -51,32 +51,16 @@ bool Runtime::gather(const Launch& launch, const Kernel& kernel) {
 // Each pointer of the parameters: which buffer, and what happens to it.
 Runtime::Pointers Runtime::bind(const Launch& launch, Kernel& kernel) {
   Pointers found = Pointers::kKnown;
-  uses_.clear();
+  begin_uses();
   pointers_.clear();
   follow(launch, kernel);
   for (const access::PointerAccess& access : kernel.access.pointers) {
     CUdeviceptr address = 0;
     std::memcpy(&address, params_.data() + access.offset_bytes, sizeof address);
-    const Touched touched = touched_by(access);
-    if (address == 0 || (!touched.read && !touched.written)) continue;
-    const Range* range = addresses_.find(address);
-    if (!range) {
-      // Just outside of a buffer (its end, or the unused rest of its pages): an offset may lead anywhere.
-      if (device_->near_ours(address)) return Pointers::kWild;
-      // Other memory that the driver knows (host, managed, a module's variable) is not ours to follow; an
-      // address that it does not know may be used with an offset into any buffer.
-      CUmemorytype type{};
-      if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS) {
-        return Pointers::kWild;
-      }
-      found = Pointers::kOutside;
-      continue;
-    }
-    const std::size_t before = uses_.size();
-    const std::uint32_t index = use(range->buffer, touched.read, touched.written, false);
-    // Two ways to one buffer, one of them atomic: what the one sees depends on when the other comes.
-    if (uses_.size() == before && (access.atomic || kernel.access.atomic())) found = Pointers::kOutside;
-    pointers_.push_back({access.offset_bytes, index, address - range->base});
+    if (address == 0) continue;
+    const Pointers one = bind_pointer(kernel, access, address);
+    if (one == Pointers::kWild || one == Pointers::kNoMemory) return one;
+    if (one == Pointers::kOutside) found = one;
   }
   // An address of ours that no access was found for: the analysis promises that it is not used, but that is
   // no reason to let bytes go wrong if it is.
@@ -85,11 +69,51 @@ Runtime::Pointers Runtime::bind(const Launch& launch, Kernel& kernel) {
     std::memcpy(&address, params_.data() + offset, sizeof address);
     const Range* range = address == 0 ? nullptr : addresses_.find(address);
     if (!range) continue;
-    use(range->buffer, true, true, false);
+    if (!find_all_parts(*range)) return Pointers::kNoMemory;
+    for (const Part& part : parts_) use(part, true, true, false);
     found = Pointers::kOutside;
   }
-  for (engine::BufferUse& use : uses_) use.whole = use.written && !use.read && overwrites(use.buffer);
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    uses_[i].whole = uses_[i].written && !uses_[i].read && overwrites(use_parts_[i]);
+  }
   return found;
+}
+
+Runtime::Pointers Runtime::bind_pointer(const Kernel& kernel, const access::PointerAccess& access,
+                                        CUdeviceptr address) {
+  const Touched touched = touched_by(access);
+  if (!touched.read && !touched.written) return Pointers::kKnown;
+  const Range* range = addresses_.find(address);
+  if (!range) {
+    // Just outside of a buffer (its end, or the unused rest of its pages): an offset may lead anywhere.
+    if (device_->near_ours(address)) return Pointers::kWild;
+    // Other memory that the driver knows (host, managed, a module's variable) is not ours to follow; an
+    // address that it does not know may be used with an offset into any buffer.
+    CUmemorytype type{};
+    const CUresult known = driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    return known == CUDA_SUCCESS ? Pointers::kOutside : Pointers::kWild;
+  }
+  CUdeviceptr begin = range->base;
+  CUdeviceptr end = range->base + range->bytes;
+  if (!touched.anywhere) {
+    begin = std::clamp(address + static_cast<CUdeviceptr>(touched.begin), begin, end);
+    end = std::clamp(address + static_cast<CUdeviceptr>(touched.end), begin, end);
+    divide(*range, begin, end);
+    range = addresses_.find(address);
+  }
+  if (!find_parts(*range, begin, end)) return Pointers::kNoMemory;
+  Pointers found = Pointers::kKnown;
+  for (const Part& part : parts_) {
+    const std::size_t before = uses_.size();
+    const Touched here = range->arena && !touched.anywhere ? touched_in(part, address, access) : touched;
+    const std::uint32_t index = use(part, here.read, here.written, false);
+    // Two ways to one buffer, one of them atomic: what the one sees depends on when the other comes.
+    if (uses_.size() == before && (access.atomic || kernel.access.atomic())) found = Pointers::kOutside;
+    if (parts_.size() > 1) continue;
+    pointers_.push_back({access.offset_bytes, index, address - device_->address(part.buffer)});
+  }
+  // One pointer, several buffers: they could not be put elsewhere together.
+  return parts_.size() > 1 ? Pointers::kOutside : found;
 }
 
 // What each architecture's code touches with these arguments; nothing is known of other memory than global.
@@ -104,38 +128,68 @@ void Runtime::follow(const Launch& launch, Kernel& kernel) {
 
 // What the analysis of the kernel allows, and this launch does.
 Runtime::Touched Runtime::touched_by(const access::PointerAccess& access) const {
-  Touched out{.read = footprints_.empty(), .written = footprints_.empty()};
+  const bool unknown = footprints_.empty();
+  Touched out{.read = unknown, .written = unknown, .begin = 0, .end = 0, .anywhere = unknown};
+  const bool may_read = access.read || access.atomic;
+  const bool may_write = access.written || access.atomic;
+  bool first = true;
+  const auto reach = [&](const std::vector<access::Range>& ranges) {
+    if (ranges.empty()) return;
+    out.begin = first ? ranges.front().begin : std::min(out.begin, ranges.front().begin);
+    out.end = first ? ranges.back().end : std::max(out.end, ranges.back().end);
+    first = false;
+  };
   for (const access::Footprint* footprint : footprints_) {
     for (const access::Footprint::Pointer& pointer : footprint->pointers) {
       if (pointer.offset_bytes != access.offset_bytes) continue;
       out.read = out.read || pointer.reads_anywhere || !pointer.reads.empty();
       out.written = out.written || pointer.writes_anywhere || !pointer.writes.empty();
+      out.anywhere =
+          out.anywhere || (may_read && pointer.reads_anywhere) || (may_write && pointer.writes_anywhere);
+      reach(pointer.reads);
+      reach(pointer.writes);
     }
   }
-  out.read = out.read && (access.read || access.atomic);
-  out.written = out.written && (access.written || access.atomic);
+  out.read = out.read && may_read;
+  out.written = out.written && may_write;
   return out;
 }
 
-// Whether the launch certainly writes every byte that the program has in the buffer, whichever code runs.
-bool Runtime::overwrites(engine::BufferId buffer) {
+// What the launch does to one part of an allocation through one pointer.
+Runtime::Touched Runtime::touched_in(const Part& part, CUdeviceptr address,
+                                     const access::PointerAccess& access) const {
+  Touched out{.read = false, .written = false, .begin = 0, .end = 0, .anywhere = false};
+  const auto begin = static_cast<std::int64_t>(part.begin - address);
+  const auto end = static_cast<std::int64_t>(part.end - address);
+  const auto meets = [&](const std::vector<access::Range>& ranges) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const access::Range& range) { return range.begin < end && begin < range.end; });
+  };
+  for (const access::Footprint* footprint : footprints_) {
+    for (const access::Footprint::Pointer& pointer : footprint->pointers) {
+      if (pointer.offset_bytes != access.offset_bytes) continue;
+      out.read = out.read || meets(pointer.reads);
+      out.written = out.written || meets(pointer.writes);
+    }
+  }
+  return out;
+}
+
+// Whether the launch certainly writes every byte that the program has there, whichever code runs.
+bool Runtime::overwrites(const Part& part) {
   if (footprints_.empty()) return false;
   return std::all_of(footprints_.begin(), footprints_.end(), [&](const access::Footprint* footprint) {
     must_write_.clear();
-    const Range* range = nullptr;
     for (const access::Footprint::Pointer& pointer : footprint->pointers) {
       CUdeviceptr address = 0;
       std::memcpy(&address, params_.data() + pointer.offset_bytes, sizeof address);
-      const Range* into = address == 0 ? nullptr : addresses_.find(address);
-      if (into == nullptr || into->buffer != buffer) continue;
-      range = into;
-      const auto displacement = static_cast<std::int64_t>(address - into->base);
+      const auto displacement = static_cast<std::int64_t>(address - part.begin);
       for (const access::Range& written : pointer.must_write) {
         must_write_.push_back({written.begin + displacement, written.end + displacement});
       }
     }
     access::merge(must_write_);
-    return range != nullptr && hold(must_write_, 0, static_cast<std::int64_t>(range->bytes));
+    return hold(must_write_, 0, static_cast<std::int64_t>(part.end - part.begin));
   });
 }
 

@@ -76,7 +76,9 @@ bool Runtime::attach() {
   device_ = std::make_unique<CudaDevice>(
       driver_, streams_,
       CudaDevice::Place{.device = device, .context = current, .granularity_bytes = granularity});
-  device_->on_release_adopted = [this](CUdeviceptr base) { slabs_.give_back(base); };
+  device_->on_release_placed = [this](engine::BufferId buffer, CUdeviceptr base) {
+    if (!arenas_.released(buffer)) slabs_.give_back(base);
+  };
   engine_ = std::make_unique<engine::Engine>(
       *device_, observer_, engine::Settings{.cap_bytes = cap_bytes_, .granularity_bytes = granularity});
   return true;
@@ -93,6 +95,7 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
   if (!out || bytes == 0 || !attach()) return std::nullopt;
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
+  finish_arenas();
   if (bytes > device_bytes_)
     return std::nullopt;  // the driver says no in its own words; and rounding up might wrap
   if (bytes < granularity_bytes_) {
@@ -121,7 +124,8 @@ bool Runtime::allocate_small(CUdeviceptr* out, std::size_t bytes) {
     base = slabs_.take(bytes + 1);
   }
   const engine::BufferId buffer = engine_->adopt(bytes);
-  device_->adopt(buffer, base);
+  device_->place(
+      buffer, {.base = base, .bytes = 0, .own_base = 0, .own_bytes = 0, .skip_bytes = 0, .content_bytes = 0});
   addresses_.insert({.base = base, .bytes = bytes, .buffer = buffer});
   *out = base;
   return true;
@@ -144,9 +148,9 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address) {
   if (!range) return std::nullopt;
   if (range->base != address) return CUDA_ERROR_INVALID_VALUE;
   const CaptureGuard guard(driver_, captures_);
-  const engine::BufferId buffer = range->buffer;
+  const Range freed = *range;
   addresses_.erase(address);
-  engine_->free(buffer);
+  free_range(freed);
   return CUDA_SUCCESS;
 }
 
@@ -183,9 +187,11 @@ bool Runtime::touch(CUdeviceptr address) {
   const Range* range = active() ? addresses_.find(address) : nullptr;
   if (!range) return false;
   const CaptureGuard guard(driver_, captures_);
-  const engine::BufferUse use{.buffer = range->buffer, .read = true, .written = false, .whole = false};
+  begin_uses();
+  if (!find_all_parts(*range)) return true;
+  for (const Part& part : parts_) use(part, true, false, false);
   device_->set_stream(side_stream());
-  if (engine_->prepare({&use, 1}) == engine::Status::kOk) engine_->abandon();
+  if (engine_->prepare(uses_) == engine::Status::kOk) engine_->abandon();
   return true;
 }
 
@@ -231,8 +237,12 @@ CUresult Runtime::pin(CUdeviceptr address) {
   if (!range) return CUDA_SUCCESS;
   const CaptureGuard guard(driver_, captures_);
   device_->set_stream(side_stream());
-  const engine::Status status = engine_->pin(range->buffer);
-  return status == engine::Status::kOk ? CUDA_SUCCESS : error_of(status);
+  if (!find_all_parts(*range)) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (const Part& part : parts_) {
+    const engine::Status status = engine_->pin(part.buffer);
+    if (status != engine::Status::kOk) return error_of(status);
+  }
+  return CUDA_SUCCESS;
 }
 
 bool Runtime::may_unload() {
@@ -296,7 +306,7 @@ void Runtime::release_all(bool context_alive) {
   while (!addresses_.all().empty()) {
     const Range range = addresses_.all().back();
     addresses_.erase(range.base);
-    engine_->free(range.buffer);
+    free_range(range);
   }
   streams_.forget_all();
   side_stream_ = nullptr;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "cuda/addresses.hpp"
+#include "cuda/arenas.hpp"
 #include "cuda/costs.hpp"
 #include "cuda/device.hpp"
 #include "cuda/function_ref.hpp"
@@ -117,8 +118,19 @@ class Runtime {
   bool active() const;
   bool capturing(CUstream stream) const;
   bool allocate_small(CUdeviceptr* out, std::size_t bytes);
-  std::uint32_t use(engine::BufferId buffer, bool read, bool written, bool whole);
-  bool covers(const Range& range, CUdeviceptr address, std::size_t bytes) const;
+  void begin_uses();
+  std::uint32_t use(const Part& part, bool read, bool written, bool whole);
+  // The buffers behind [begin, end) of an allocation; more than one only where it is divided. false: no
+  // memory.
+  bool find_parts(const Range& range, CUdeviceptr begin, CUdeviceptr end);
+  bool find_all_parts(const Range& range) { return find_parts(range, range.base, range.base + range.bytes); }
+  // Adds those to uses_; single: it is one, the last of uses_.
+  bool use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes, bool read, bool written,
+                 bool& single);
+  bool make_part(Arena& arena, Part& part);
+  bool complete_arenas();
+  void finish_arenas();
+  void free_range(const Range& range);
   // fill: nullptr for an op that cannot be replayed.
   CUresult issue(CUstream stream, const Facts& facts, Call call, const Fill* fill);
   CUresult issue_blocking(std::unique_lock<std::mutex>& lock, CUstream stream, Call call);
@@ -129,15 +141,20 @@ class Runtime {
   CUresult error_of(engine::Status status) const;
   void collect_costs();
   bool gather(const Launch& launch, const Kernel& kernel);
-  enum class Pointers { kKnown, kOutside, kWild };
+  enum class Pointers { kKnown, kOutside, kWild, kNoMemory };
   Pointers bind(const Launch& launch, Kernel& kernel);
   struct Touched {
     bool read;
     bool written;
+    std::int64_t begin, end;  // relative to the pointer; all that is read or written, unless anywhere
+    bool anywhere;
   };
+  Pointers bind_pointer(const Kernel& kernel, const access::PointerAccess& access, CUdeviceptr address);
+  void divide(const Range& range, CUdeviceptr begin, CUdeviceptr end);
+  Touched touched_in(const Part& part, CUdeviceptr address, const access::PointerAccess& access) const;
   void follow(const Launch& launch, Kernel& kernel);
   Touched touched_by(const access::PointerAccess& access) const;
-  bool overwrites(engine::BufferId buffer);
+  bool overwrites(const Part& part);
   CUresult barrier_locked(const void* key, FunctionRef<std::string()> name, Call call);
   bool may_note(const void* key);
 
@@ -158,6 +175,7 @@ class Runtime {
   Kernels kernels_;
   Addresses addresses_;
   Slabs slabs_;
+  Arenas arenas_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<engine::Engine> engine_;
   CUstream side_stream_ = nullptr;
@@ -168,7 +186,9 @@ class Runtime {
   // Of the op being handled; members for their capacity.
   std::vector<engine::BufferUse> uses_;
   std::vector<std::byte> params_;
+  std::vector<Part> use_parts_;  // what each use is of
   std::vector<PointerSlot> pointers_;
+  std::vector<Part> parts_;
   std::vector<const access::Footprint*> footprints_;
   std::vector<access::Range> must_write_;
 };

@@ -47,21 +47,33 @@ void Runtime::collect_costs() {
   costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
 }
 
-bool Runtime::covers(const Range& range, CUdeviceptr address, std::size_t bytes) const {
-  return address == range.base && bytes == range.bytes;
-}
-
-std::uint32_t Runtime::use(engine::BufferId buffer, bool read, bool written, bool whole) {
+std::uint32_t Runtime::use(const Part& part, bool read, bool written, bool whole) {
   for (std::uint32_t i = 0; i < uses_.size(); ++i) {
     engine::BufferUse& use = uses_[i];
-    if (use.buffer != buffer) continue;
+    if (use.buffer != part.buffer) continue;
     use.whole = (use.whole || !use.written) && (whole || !written);
     use.read = use.read || read;
     use.written = use.written || written;
     return i;
   }
-  uses_.push_back({.buffer = buffer, .read = read, .written = written, .whole = whole && written});
+  uses_.push_back({.buffer = part.buffer, .read = read, .written = written, .whole = whole && written});
+  use_parts_.push_back(part);
   return static_cast<std::uint32_t>(uses_.size()) - 1;
+}
+
+void Runtime::begin_uses() {
+  uses_.clear();
+  use_parts_.clear();
+}
+
+bool Runtime::use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes, bool read, bool written,
+                        bool& single) {
+  if (!find_parts(range, begin, begin + bytes)) return false;
+  single = parts_.size() == 1;
+  for (const Part& part : parts_) {
+    use(part, read, written, begin <= part.begin && part.end <= begin + bytes);
+  }
+  return true;
 }
 
 CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
@@ -147,6 +159,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     const auto title = [&] { return fmt::format("kernel {} (a pointer to no known memory)", name); };
     return barrier_locked(launch.function, title, call);
   }
+  if (pointers == Pointers::kNoMemory) return CUDA_ERROR_OUT_OF_MEMORY;
   if (uses_.empty()) return call();
   const bool replayable = launch.plain && pointers == Pointers::kKnown && kernel->access.replayable();
   if (!replayable) {
@@ -186,9 +199,10 @@ CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t by
   std::unique_lock lock(mutex_);
   const Range* range = active() ? addresses_.find(to) : nullptr;
   if (!range || bytes == 0) return without(lock, blocking, call);
-  uses_.clear();
-  use(range->buffer, false, true, covers(*range, to, bytes));
-  if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
+  begin_uses();
+  bool single = false;
+  if (!use_bytes(*range, to, bytes, false, true, single)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (blocking && single && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
@@ -197,9 +211,10 @@ CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t by
   std::unique_lock lock(mutex_);
   const Range* range = active() ? addresses_.find(from) : nullptr;
   if (!range || bytes == 0) return without(lock, blocking, call);
-  uses_.clear();
-  use(range->buffer, true, false, false);
-  if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
+  begin_uses();
+  bool single = false;
+  if (!use_bytes(*range, from, bytes, true, false, single)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (blocking && single && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
@@ -209,19 +224,22 @@ CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, st
   const Range* source = ours ? addresses_.find(from) : nullptr;
   const Range* target = ours ? addresses_.find(to) : nullptr;
   if (!source && !target) return call();
-  uses_.clear();
-  std::uint32_t to_use = 0;
-  if (source) use(source->buffer, true, false, false);
-  if (target) to_use = use(target->buffer, false, true, covers(*target, to, bytes));
+  begin_uses();
+  bool one_source = false;
+  bool one_target = false;
+  if (source && !use_bytes(*source, from, bytes, true, false, one_source)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (target && !use_bytes(*target, to, bytes, false, true, one_target)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const bool followed = one_source && one_target;
+  const std::uint32_t to_use = static_cast<std::uint32_t>(uses_.size()) - 1;
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kCopy;
-    record.from_displacement_bytes = from - source->base;
-    record.to_displacement_bytes = to - target->base;
+    record.from_displacement_bytes = from - device_->address(uses_[0].buffer);
+    record.to_displacement_bytes = to - device_->address(uses_[to_use].buffer);
     record.bytes = bytes;
     record.to_use = to_use;
   };
   const Fill fill(fill_record);
-  return issue_or_capture(stream, copy_facts(bytes), call, source && target ? &fill : nullptr);
+  return issue_or_capture(stream, copy_facts(bytes), call, followed ? &fill : nullptr);
 }
 
 // What is captured is no work yet; but the driver looks at the addresses of copies, which must be mapped
@@ -244,17 +262,19 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
   const Range* range = active() ? addresses_.find(to) : nullptr;
   const std::size_t bytes = count * element_bytes;
   if (!range || bytes == 0) return call();
-  uses_.clear();
-  use(range->buffer, false, true, covers(*range, to, bytes));
+  begin_uses();
+  bool single = false;
+  if (!use_bytes(*range, to, bytes, false, true, single)) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kMemset;
-    record.to_displacement_bytes = to - range->base;
+    record.to_displacement_bytes = to - device_->address(uses_[0].buffer);
     record.bytes = bytes;
     record.value = value;
     record.element_bytes = element_bytes;
   };
   const Fill fill(fill_record);
-  return issue_or_capture(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call, &fill);
+  return issue_or_capture(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call,
+                          single ? &fill : nullptr);
 }
 
 // Where replays go that are for no op of the program's.
@@ -286,6 +306,7 @@ CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> nam
           " cannot be followed: everything is made resident first, and is not evicted until it is written "
           "again");
   }
+  if (!complete_arenas()) return CUDA_ERROR_OUT_OF_MEMORY;
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
   device_->set_stream(side_stream());

@@ -36,9 +36,9 @@ class Device {
 
   // The record behind a payload is needed no longer.
   virtual void release_payload(Payload payload) = 0;
-  // A pinned buffer of the caller's (adopted, not allocated) is needed no longer: its range may be used
+  // A buffer at addresses of the caller's (adopted or placed) is needed no longer: its range may be used
   // again.
-  virtual void release_adopted(BufferId buffer) = 0;
+  virtual void release_placed(BufferId buffer) = 0;
 };
 
 }  // namespace refrain::engine

@@ -42,6 +42,12 @@ BufferId Engine::allocate_pinned(Bytes bytes) {
   return {};
 }
 
+Status Engine::back_for_good(BufferId buffer) {
+  if (!obtain(buffer)) return fail_out_of_memory(memory_.buffer(buffer).bytes);
+  memory_.buffer(buffer).pinned = true;
+  return Status::kOk;
+}
+
 void Engine::free(BufferId buffer) {
   Buffer& b = memory_.buffer(buffer);
   b.program = false;
@@ -150,7 +156,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
   for (const BufferUse& use : uses) {
     Buffer& b = memory_.buffer(use.buffer);
     OpUse op_use;
-    op_use.bytes = b.bytes;
+    op_use.bytes = b.extent_bytes;
     op_use.written = use.written;
     if (b.current && !(use.whole && !use.read)) {
       op_use.input = b.current;
@@ -179,7 +185,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     } else {
       wanted_bytes_ += b.bytes;
     }
-    const ValueId made = lineage_.add_value(uses[i].buffer, b.bytes);
+    const ValueId made = lineage_.add_value(uses[i].buffer, b.extent_bytes);
     if (replayable && op_uses_[i].input) {
       lineage_.value(made).in_place_depth = lineage_.value(op_uses_[i].input).in_place_depth + 1;
     }
@@ -228,7 +234,7 @@ void Engine::commit_barrier() {
       lineage_.sever(b.current);
       continue;
     }
-    b.current = lineage_.add_value({i}, b.bytes);
+    b.current = lineage_.add_value({i}, b.extent_bytes);
     wanted_bytes_ += b.bytes;
     place(b.current, {i});
   }

@@ -71,6 +71,13 @@ class Engine final : private Lineage::Collector {
   // Pinned memory of the caller's own, taken from a buffer made by `allocate_pinned`.
   BufferId adopt(Bytes bytes) { return own(memory_.adopt(bytes)); }
   BufferId allocate_pinned(Bytes bytes);
+  // A part of a larger range of the caller's: `bytes` of pages of its own; with those that it shares with its
+  // neighbours, `extent_bytes`. The caller tells the device where it is before any other call names it.
+  BufferId place(Bytes bytes, Bytes extent_bytes) { return own(memory_.place(bytes, extent_bytes)); }
+  // Gives a buffer without contents pages that stay, never to be evicted.
+  Status back_for_good(BufferId buffer);
+  // Only the range of the buffer is still of use, for parts of it. It was never touched.
+  void keep_range_only(BufferId buffer) { memory_.buffer(buffer).program = false; }
   // The program has freed it. Its range may serve later allocations of the same size, unless an evicted
   // value's lineage needs the contents: then it is kept aside until that need ends.
   void free(BufferId buffer);

@@ -17,6 +17,7 @@ BufferId Memory::new_slot(Bytes bytes) {
   }
   buffers_[id.index] = Buffer{};
   buffers_[id.index].bytes = bytes;
+  buffers_[id.index].extent_bytes = bytes;
   return id;
 }
 
@@ -39,14 +40,26 @@ BufferId Memory::adopt(Bytes bytes) {
   return id;
 }
 
+BufferId Memory::place(Bytes bytes, Bytes extent_bytes) {
+  const BufferId id = new_slot(bytes);
+  buffers_[id.index].extent_bytes = extent_bytes;
+  buffers_[id.index].placed = true;
+  return id;
+}
+
 void Memory::give_back(BufferId id) {
   Buffer& b = buffers_[id.index];
   b.current = {};
   b.held = {};
   b.program = false;
   b.pinned = false;
-  if (b.adopted) {
-    device_.release_adopted(id);
+  if (b.placed) {
+    // Where its pages cannot be taken out now, the range is never handed on.
+    if (b.idle) unlink_idle(id);
+    if (b.pages && !unback(id)) return make_idle(id);
+  }
+  if (b.adopted || b.placed) {
+    device_.release_placed(id);
     free_slots_.push_back(id);
   } else {
     make_idle(id);

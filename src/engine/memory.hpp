@@ -10,10 +10,12 @@
 namespace refrain::engine {
 
 struct Buffer {
-  Bytes bytes = 0;
+  Bytes bytes = 0;          // of its pages
+  Bytes extent_bytes = 0;   // what a copy of it elsewhere needs: more, where it shares its outermost pages
   PagesId pages;            // none: not mapped
   ValueId current;          // what the program can read there; none: never written, or not the program's
   ValueId held;             // the value whose location this is; none: contents are of no interest
+  bool placed = false;      // the caller gave it its addresses, for this one buffer
   bool adopted = false;     // pinned memory of the caller's: always there, never ours to unmap
   std::uint32_t holds = 0;  // blocking calls that are using it without the caller's lock
   bool pinned = false;      // mapped for as long as the program has it
@@ -37,6 +39,9 @@ class Memory {
   BufferId acquire(Bytes bytes);
   // Memory of the caller's that is always mapped and already counted.
   BufferId adopt(Bytes bytes);
+  // A buffer at addresses of the caller's, which may share pages that are always there with its neighbours;
+  // it has pages of its own, as any other, but its range serves no other buffer.
+  BufferId place(Bytes bytes, Bytes extent_bytes);
   // The contents are of no interest any longer: the range, and its mapping, may serve another buffer.
   void give_back(BufferId id);
 

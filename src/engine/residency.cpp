@@ -110,7 +110,7 @@ bool Engine::evict(ValueId id, const Eviction& why) {
   const Value& v = lineage_.value(id);
   Eviction eviction = why;
   eviction.buffer = v.home;
-  eviction.bytes = v.bytes;
+  eviction.bytes = memory_.buffer(v.location).bytes;
   eviction.idle_ns = now_ns_ - v.last_access_ns;
   const bool current = v.current;
   if (!memory_.unback(v.location)) return false;

@@ -85,6 +85,38 @@ class Chain(Case):
         self.assertLessEqual(self.stats()["peak_physical_bytes"], 80 << 10)
 
 
+class Arena(Case):
+    """Two allocations of 12 tensors of 5,000 words each, none of them on a page's edge, used in 4 steps."""
+
+    command = property(lambda self: [self.victim("arena"), "12", "5000", "4"])
+    tensor_bytes = 20_000
+
+    def test_wants_all_of_it_alone(self):
+        self.assert_ok(self.plain(self.command))
+        self.assertGreaterEqual(self.stats()["peak_physical_bytes"], 25 * self.tensor_bytes)
+
+    def test_parts_are_evicted_and_made_again(self):
+        for schedule in SCHEDULES:
+            for percent in (80, 70):
+                with self.subTest(schedule=schedule, percent=percent):
+                    limit = 25 * self.tensor_bytes * percent // 100
+                    done = self.run_capped(f"{limit}B", self.command, SIMGPU_SCHEDULE=schedule)
+                    self.assert_ok(done)
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    self.assertGreater(self.log()[-1]["evictions"], 0)
+                    self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_freed_and_allocated_again(self):
+        limit = 25 * self.tensor_bytes * 80 // 100
+        self.assert_ok(self.run_capped(f"{limit}B", [*self.command, "again"]))
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+        self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_tensors_smaller_than_a_page_share_it(self):
+        done = self.run_capped("300KiB", [self.victim("arena"), "24", "700", "3"])
+        self.assert_ok(done)
+
+
 class Blas(Case):
     """Kernels without PTX: what cuBLAS and cuRAND launch. Between them the chain above, three times."""
 

@@ -120,7 +120,7 @@ class FakeDevice final : public Device {
     return true;
   }
   void release_payload(Payload payload) override { EXPECT_EQ(ops_.erase(payload), 1u); }
-  void release_adopted(BufferId buffer) override { EXPECT_EQ(adopted_.erase(buffer.index), 1u); }
+  void release_placed(BufferId buffer) override { EXPECT_EQ(adopted_.erase(buffer.index), 1u); }
 
   std::vector<BufferId> touched_by_failure;
 

@@ -43,16 +43,25 @@ void check_numbers(const int* from, int first, int step) {
   for (int i = 0; i < kInts; ++i) EXPECT(host[i] == first + step * i);
 }
 
+// What a failed call leaves for cudaGetLastError.
+#define FAIL(error, call)                  \
+  do {                                     \
+    EXPECT((call) == (error));             \
+    EXPECT(cudaGetLastError() == (error)); \
+  } while (0)
+
 void properties() {
+  int buses = 0;
   for (int device = 0; device < devices; ++device) {
     cudaDeviceProp found{};
     RUN(cudaGetDeviceProperties(&found, device));
-    EXPECT(found.pciBusID == device + 1 && found.unifiedAddressing == 1);
+    EXPECT((buses & 1 << found.pciBusID) == 0 && found.unifiedAddressing == 1);
+    buses |= 1 << found.pciBusID;
     int can = 0;
     RUN(cudaDeviceCanAccessPeer(&can, device, (device + 1) % devices));
     EXPECT(can == 1);
   }
-  EXPECT(cudaSetDevice(devices) == cudaErrorInvalidDevice);
+  FAIL(cudaErrorInvalidDevice, cudaSetDevice(devices));
   int device = -1;
   RUN(cudaGetDevice(&device));
   EXPECT(device == 0);
@@ -62,6 +71,7 @@ void kernels_and_peers() {
   std::vector<int*> numbers;
   for (int device = 0; device < devices; ++device) numbers.push_back(numbers_of(device));
   for (int device = 0; device < devices; ++device) {
+    RUN(cudaSetDevice(device));
     check_numbers(numbers[device], 1000 * device, 1);
     cudaPointerAttributes about{};
     RUN(cudaPointerGetAttributes(&about, numbers[device]));
@@ -70,18 +80,15 @@ void kernels_and_peers() {
   // Device 0 reads the last one's memory.
   const int last = devices - 1;
   RUN(cudaSetDevice(0));
-  EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+  FAIL(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(0, 0));
   RUN(cudaDeviceEnablePeerAccess(last, 0));
-  EXPECT(cudaDeviceEnablePeerAccess(last, 0) == cudaErrorPeerAccessAlreadyEnabled);
-  RUN(cudaSetDevice(last));
-  RUN(cudaDeviceSynchronize());
-  RUN(cudaSetDevice(0));
+  FAIL(cudaErrorPeerAccessAlreadyEnabled, cudaDeviceEnablePeerAccess(last, 0));
   int* sum = nullptr;
   RUN(cudaMalloc(&sum, kBytes));
   sum_of_two<<<4, 256>>>(numbers[0], numbers[last], sum, kInts);
   check_numbers(sum, 1000 * last, 2);
   RUN(cudaDeviceDisablePeerAccess(last));
-  EXPECT(cudaDeviceDisablePeerAccess(last) == cudaErrorPeerAccessNotEnabled);
+  FAIL(cudaErrorPeerAccessNotEnabled, cudaDeviceDisablePeerAccess(last));
   // Round the ring by copies, which need no access.
   for (int device = 0; device + 1 < devices; ++device) {
     RUN(cudaMemcpyPeer(numbers[device + 1], device + 1, numbers[device], device, kBytes));
@@ -111,7 +118,7 @@ void streams_and_events() {
   RUN(cudaSetDevice(0));
   number<<<4, 256, 0, first>>>(from, kInts);
   RUN(cudaEventRecord(done, first));
-  EXPECT(cudaEventRecord(other, first) == cudaErrorInvalidResourceHandle);
+  FAIL(cudaErrorInvalidResourceHandle, cudaEventRecord(other, first));
   RUN(cudaSetDevice(1));
   RUN(cudaStreamWaitEvent(second, done, 0));
   RUN(cudaMemcpyPeerAsync(to, 1, from, 0, kBytes, second));
@@ -119,7 +126,7 @@ void streams_and_events() {
   RUN(cudaEventSynchronize(other));
   check_numbers(to, 0, 1);
   float milliseconds = 0;
-  EXPECT(cudaEventElapsedTime(&milliseconds, done, other) == cudaErrorInvalidResourceHandle);
+  FAIL(cudaErrorInvalidResourceHandle, cudaEventElapsedTime(&milliseconds, done, other));
   number<<<1, 32, 0, first>>>(to, 32);  // a stream of device 0
   EXPECT(cudaGetLastError() == cudaErrorInvalidResourceHandle);
   RUN(cudaFree(from));
@@ -267,6 +274,7 @@ void reset_one() {
   cudaGetLastError();
   there = numbers_of(1);
   check_numbers(there, 1000, 1);
+  RUN(cudaSetDevice(0));
   check_numbers(here, 0, 1);
   RUN(cudaFree(here));
   RUN(cudaFree(there));

@@ -139,6 +139,7 @@ TEST_F(DevicesTest, RunKernelsOnTheirOwnVariables) {
   std::size_t bytes = 0;
   OK(cuLibraryGetGlobal(&here, &bytes, library_, "counter"));
   OK(cuMemsetD32(here, 70, 1));
+  OK(cuCtxSynchronize());
   OK(cuCtxSetCurrent(other_));
   OK(cuLibraryGetGlobal(&there, &bytes, library_, "counter"));
   EXPECT_NE(here, there);

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "refrain/bytes.hpp"
 
@@ -44,6 +45,7 @@ bool Runtime::attach() {
   if (engine_) {  // its context was reset
     context_ = current;
     device_->set_context(current);
+    open_to_peers();
     return true;
   }
   CUdevice device = 0;
@@ -79,6 +81,7 @@ bool Runtime::attach() {
   device_->on_release_adopted = [this](CUdeviceptr base) { slabs_.give_back(base); };
   engine_ = std::make_unique<engine::Engine>(
       *device_, observer_, engine::Settings{.cap_bytes = cap_bytes_, .granularity_bytes = granularity});
+  open_to_peers();
   return true;
 }
 
@@ -93,6 +96,7 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
   if (!out || bytes == 0 || !attach()) return std::nullopt;
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
+  if (!lent_.empty()) settle_lent();
   if (bytes > device_bytes_)
     return std::nullopt;  // the driver says no in its own words; and rounding up might wrap
   if (bytes < granularity_bytes_) {
@@ -143,8 +147,10 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address) {
   const Range* range = engine_ ? addresses_.find(address) : nullptr;
   if (!range) return std::nullopt;
   if (range->base != address) return CUDA_ERROR_INVALID_VALUE;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   const engine::BufferId buffer = range->buffer;
+  take_back(buffer);
   addresses_.erase(address);
   engine_->free(buffer);
   return CUDA_SUCCESS;
@@ -180,8 +186,9 @@ std::optional<CUresult> Runtime::address_range(CUdeviceptr* base, std::size_t* b
 
 bool Runtime::touch(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(address) : nullptr;
+  const Range* range = addresses_.find(address);
   if (!range) return false;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   const engine::BufferUse use{.buffer = range->buffer, .read = true, .written = false, .whole = false};
   device_->set_stream(side_stream());
@@ -227,8 +234,9 @@ void Runtime::correct_attribute(CUpointer_attribute attribute, void* data, CUdev
 
 CUresult Runtime::pin(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(address) : nullptr;
+  const Range* range = addresses_.find(address);
   if (!range) return CUDA_SUCCESS;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   device_->set_stream(side_stream());
   const engine::Status status = engine_->pin(range->buffer);
@@ -290,11 +298,14 @@ void Runtime::context_released(CUdevice device) {
 
 // The program's memory goes with its context, as the driver's own would.
 void Runtime::release_all(bool context_alive) {
+  const AtHome home(driver_, context_alive ? context_ : nullptr);
   if (context_alive) driver_.cuCtxSynchronize();
+  peers_.erase(context_);
   device_->forget_contexts(context_alive);
   costs_.forget_events();
   while (!addresses_.all().empty()) {
     const Range range = addresses_.all().back();
+    take_back(range.buffer);
     addresses_.erase(range.base);
     engine_->free(range.buffer);
   }

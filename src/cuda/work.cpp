@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "cuda/runtime.hpp"
 
@@ -85,6 +86,7 @@ std::uint32_t Runtime::use(engine::BufferId buffer, bool read, bool written, boo
 CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
+  if (!lent_.empty()) settle_lent();
   const StreamIndex index = streams_.index_of(stream);
   device_->set_stream(index);
   const engine::Status status = engine_->prepare(uses_);
@@ -203,7 +205,8 @@ Runtime::Pointers Runtime::bind(const Kernel& kernel) {
 
 CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   const std::lock_guard lock(mutex_);
-  if (!active() || capturing(stream)) return call();
+  const bool here = active();
+  if ((!here && !opened_to_peers()) || capturing(stream)) return call();
   ++counters_.launches;
   const Kernels::Found found = kernels_.find(launch.function);
   const Kernel* kernel = found.kernel;
@@ -222,6 +225,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     return barrier_locked(launch.function, title, call);
   }
   if (uses_.empty()) return call();
+  if (!here) return lend(stream, call);
   const bool replayable = launch.plain && pointers == Pointers::kKnown && kernel->access.replayable();
   if (!replayable) {
     ++counters_.unreplayable;
@@ -258,10 +262,11 @@ Runtime::Facts Runtime::copy_facts(std::size_t bytes) {
 CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
                                  Call call) {
   std::unique_lock lock(mutex_);
-  const Range* range = active() ? addresses_.find(to) : nullptr;
+  const Range* range = addresses_.find(to);
   if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
+  if (!active()) return lend(stream, call);
   if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
@@ -269,24 +274,25 @@ CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t by
 CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking,
                                Call call) {
   std::unique_lock lock(mutex_);
-  const Range* range = active() ? addresses_.find(from) : nullptr;
+  const Range* range = addresses_.find(from);
   if (!range || bytes == 0) return without(lock, blocking, call);
   uses_.clear();
   use(range->buffer, true, false, false);
+  if (!active()) return lend(stream, call);
   if (blocking && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
 CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call) {
   const std::lock_guard lock(mutex_);
-  const bool ours = active() && bytes > 0;
-  const Range* source = ours ? addresses_.find(from) : nullptr;
-  const Range* target = ours ? addresses_.find(to) : nullptr;
+  const Range* source = bytes > 0 ? addresses_.find(from) : nullptr;
+  const Range* target = bytes > 0 ? addresses_.find(to) : nullptr;
   if (!source && !target) return call();
   uses_.clear();
   std::uint32_t to_use = 0;
   if (source) use(source->buffer, true, false, false);
   if (target) to_use = use(target->buffer, false, true, covers(*target, to, bytes));
+  if (!active()) return lend(stream, call);
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kCopy;
     record.from_displacement_bytes = from - source->base;
@@ -315,11 +321,12 @@ CUresult Runtime::issue_or_capture(CUstream stream, const Facts& facts, Call cal
 CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
                              std::size_t count, Call call) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(to) : nullptr;
+  const Range* range = addresses_.find(to);
   const std::size_t bytes = count * element_bytes;
   if (!range || bytes == 0) return call();
   uses_.clear();
   use(range->buffer, false, true, covers(*range, to, bytes));
+  if (!active()) return lend(stream, call);
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kMemset;
     record.to_displacement_bytes = to - range->base;
@@ -340,7 +347,7 @@ StreamIndex Runtime::side_stream() {
 CUresult Runtime::before_unfollowed(std::string_view name, bool& begun) {
   const std::lock_guard lock(mutex_);
   begun = false;
-  if (!active()) return CUDA_SUCCESS;
+  if (!engine_ || !context_) return CUDA_SUCCESS;
   const CUresult result = barrier_locked(
       name.data(), [&] { return std::string(name); }, [] { return CUDA_SUCCESS; });
   begun = result == CUDA_SUCCESS;
@@ -360,14 +367,17 @@ CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> nam
           " cannot be followed: everything is made resident first, and is not evicted until it is written "
           "again");
   }
-  const CaptureGuard guard(driver_, captures_);
-  collect_costs();
-  device_->set_stream(side_stream());
-  const engine::Status status = engine_->prepare_barrier();
-  if (status != engine::Status::kOk) return error_of(status);
-  device_->wait_for_own_work();
-  engine_->commit_barrier();
-  device_->unfollowed_work();
+  {
+    const AtHome home(driver_, context_);
+    const CaptureGuard guard(driver_, captures_);
+    collect_costs();
+    device_->set_stream(side_stream());
+    const engine::Status status = engine_->prepare_barrier();
+    if (status != engine::Status::kOk) return error_of(status);
+    device_->wait_for_own_work();
+    engine_->commit_barrier();
+    device_->unfollowed_work();
+  }
   return call();
 }
 

@@ -1,5 +1,5 @@
-// Several devices: kernels and variables of each, copies and reads between them, a host thread for each, and a
-// model trained on all, whose bytes are those of one device. The argument is how many there must be.
+// Several devices: kernels and variables of each, copies and reads between them, a host thread for each, and
+// a model trained on all, whose bytes are those of one device. The argument is how many there must be.
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -19,7 +19,9 @@ __global__ void sum_of_two(const int* a, const int* b, int* out, int n) {
   if (i < n) out[i] = a[i] + b[i];
 }
 
-__global__ void count_up() { ++shared_by_all; }
+__global__ void count_up() {
+  ++shared_by_all;
+}
 
 constexpr int kInts = 1000;
 constexpr std::size_t kBytes = kInts * sizeof(int);
@@ -215,7 +217,8 @@ void end_replica(Replica& replica) {
     RUN(cudaFree(memory));
 }
 
-// Shard s on device s modulo `used`; gradients are summed on device 0 where they lie, weights go out by copies.
+// Shard s on device s modulo `used`; gradients are summed on device 0 where they lie, weights go out by
+// copies.
 std::vector<float> train(int used) {
   std::vector<Replica> replicas;
   for (int device = 0; device < used; ++device) replicas.push_back(make_replica(device));

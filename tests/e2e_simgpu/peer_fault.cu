@@ -1,7 +1,9 @@
 // A kernel reads another device's memory, which has not been opened to its device.
 #include "expect.cuh"
 
-__global__ void peek(const int* from, int* to) { *to = *from; }
+__global__ void peek(const int* from, int* to) {
+  *to = *from;
+}
 
 int main() {
   int *there = nullptr, *here = nullptr;

@@ -252,7 +252,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     const auto& c_inside = c_layout != nullptr ? inside<Layout>(c_layout) : d_inside;
     const Arguments arguments = arguments_of(inside<Operation>(operation), inside<Layout>(a_layout),
                                              inside<Layout>(b_layout), c_inside, d_inside, &pointers);
-    if (arguments.m > 0 && arguments.n > 0) check(blas::launch(KernelId::kMatrixProduct, arguments, handle->context, stream));
+    if (arguments.m > 0 && arguments.n > 0)
+      check(blas::launch(KernelId::kMatrixProduct, arguments, handle->context, stream));
   });
 }
 

@@ -62,7 +62,7 @@ using namespace refrain::simgpu::curand;
 // device's once a kernel knows them.
 struct curandGenerator_st {
   CUcontext context = nullptr;  // current when it was made
-  Setup setup;  // its offset moves on with each call
+  Setup setup;                  // its offset moves on with each call
   bool on_host = false;
   CUstream stream = nullptr;
   std::vector<std::unique_ptr<Sequence>> sequences;  // the last is the current one; none: begin anew
@@ -131,8 +131,9 @@ curandStatus_t run(curandGenerator_t generator, const char* call, void* out, con
     }
     const Arguments arguments{call, state.sequences.back().get(), reinterpret_cast<std::uint64_t>(out),
                               request};
-    return client().launch(0, &arguments, state.context, state.stream) == CUDA_SUCCESS ? CURAND_STATUS_SUCCESS
-                                                                        : CURAND_STATUS_LAUNCH_FAILURE;
+    return client().launch(0, &arguments, state.context, state.stream) == CUDA_SUCCESS
+               ? CURAND_STATUS_SUCCESS
+               : CURAND_STATUS_LAUNCH_FAILURE;
   });
 }
 

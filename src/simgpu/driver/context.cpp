@@ -236,7 +236,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return api(Need::kContext, [&](Session& session) {
     default_limit(limit);
     session.context->limits[limit] = value;
-    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) session.device.memory.set_heap_limit(session.context->ordinal, value);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+      session.device.memory.set_heap_limit(session.context->ordinal, value);
   });
 }
 

@@ -17,8 +17,8 @@ std::atomic<Device*> the_device{nullptr};  // never destroyed: calls may come wh
 }
 
 Device::Device(const std::vector<int>& visible)
-    : memory(MemorySettings{settings().memory_bytes, settings().granularity_bytes,
-                            settings().checks.shadow(), static_cast<Ordinal>(visible.size())}),
+    : memory(MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow(),
+                            static_cast<Ordinal>(visible.size())}),
       queue(settings().schedule, &execute, &ready),
       cards(visible.size()) {
   for (std::size_t index = 0; index < cards.size(); ++index) cards[index].number = visible[index];

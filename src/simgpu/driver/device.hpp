@@ -67,7 +67,7 @@ struct Context {
   CUresult fault = CUDA_SUCCESS;  // sticky
   StreamRef legacy_stream;
   std::map<std::thread::id, StreamRef> thread_streams;
-  std::set<StreamRef> streams;  // all of them
+  std::set<StreamRef> streams;     // all of them
   std::set<const Context*> peers;  // whose memory it may use
   std::map<int, std::size_t> limits;
 };
@@ -76,7 +76,7 @@ using ContextRef = std::shared_ptr<Context>;
 struct HostRange {
   std::uint64_t bytes;
   unsigned flags;
-  bool owned;  // allocated by us, not registered: kernels reach it at the same address
+  bool owned;          // allocated by us, not registered: kernels reach it at the same address
   ContextRef context;  // that it was made in; may be gone
 };
 

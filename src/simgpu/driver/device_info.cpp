@@ -117,8 +117,8 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* out, const char* text) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr && text != nullptr);
     const auto& cards = session.device.cards;
-    const auto found = std::find_if(cards.begin(), cards.end(),
-                                    [&](const Card& card) { return bus_id(card) == text; });
+    const auto found =
+        std::find_if(cards.begin(), cards.end(), [&](const Card& card) { return bus_id(card) == text; });
     require(found != cards.end(), CUDA_ERROR_INVALID_DEVICE);
     *out = static_cast<CUdevice>(found - cards.begin());
   });

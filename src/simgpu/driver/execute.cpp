@@ -86,9 +86,9 @@ void run_copy(Device& device, const Copy& copy, Item& item) {
     }
   });
   ++device.card_of(*item.context).statistics.copies;
-  const bool inside = copy.source.on_device && copy.destination.on_device &&
-                      device.memory.owner_of(copy.source.address) ==
-                          device.memory.owner_of(copy.destination.address);
+  const bool inside =
+      copy.source.on_device && copy.destination.on_device &&
+      device.memory.owner_of(copy.source.address) == device.memory.owner_of(copy.destination.address);
   const double rate = inside ? profile().memory_bytes_per_ns / 2 : profile().copy_bytes_per_ns;
   item.end_ns += transfer_ns(bytes, rate, item.in_graph);
 }
@@ -176,8 +176,8 @@ void run_host_call(Lock& lock, const HostCall& call) {
 
 void release_memory(Device& device, const ReleaseMemory& release) {
   const DeviceAddress address = release.address;
-  const bool done = release.memory != nullptr ? detach_graph_memory(*release.memory)
-                                              : free_allocation(device, address);
+  const bool done =
+      release.memory != nullptr ? detach_graph_memory(*release.memory) : free_allocation(device, address);
   if (!done) {
     throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
                      fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};

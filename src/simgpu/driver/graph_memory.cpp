@@ -168,9 +168,8 @@ using namespace refrain::simgpu::driver;
 CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies,
                                 size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_graph_node(out, handle, dependencies, count, [&](Device& device, Graph& graph) {
-    return allocation_of(device, graph, *params);
-  });
+  return add_graph_node(out, handle, dependencies, count,
+                        [&](Device& device, Graph& graph) { return allocation_of(device, graph, *params); });
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies,

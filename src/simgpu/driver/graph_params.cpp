@@ -45,9 +45,8 @@ CUDA_HOST_NODE_PARAMS older(const CUDA_HOST_NODE_PARAMS_v2& from) {
 
 CUresult add_allocation(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, std::size_t count,
                         CUDA_MEM_ALLOC_NODE_PARAMS_v2& params) {
-  return add_graph_node(out, graph, before, count, [&](Device& device, Graph& into) {
-    return allocation_of(device, into, params);
-  });
+  return add_graph_node(out, graph, before, count,
+                        [&](Device& device, Graph& into) { return allocation_of(device, into, params); });
 }
 
 CUresult add_any(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, std::size_t count,

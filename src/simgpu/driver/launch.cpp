@@ -87,15 +87,14 @@ CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, 
     const Ordinal current = session.context->ordinal;
     const StreamRef stream = session.stream(handle);
     require(stream->context->ordinal == current, CUDA_ERROR_INVALID_HANDLE);
-    submit(session, stream,
-           launch_of(session.device, current, function, shape, params, extra, cooperative));
+    submit(session, stream, launch_of(session.device, current, function, shape, params, extra, cooperative));
   });
 }
 
 }  // namespace
 
-KernelLaunch launch_of(Device& device, Ordinal ordinal, CUfunction handle, const LaunchShape& shape, void* const* params,
-                       void* const* extra, bool cooperative) {
+KernelLaunch launch_of(Device& device, Ordinal ordinal, CUfunction handle, const LaunchShape& shape,
+                       void* const* params, void* const* extra, bool cooperative) {
   KernelLaunch out;
   out.function = device.functions.need(handle);
   const Kernel& kernel = kernel_on(device, *out.function, ordinal);

@@ -10,8 +10,9 @@ namespace {
 DeviceAddress allocate_managed(Session& session, std::size_t bytes) {
   Device& device = session.device;
   DeviceAddress address = 0;
-  require(device.memory.allocate(session.context->ordinal, bytes, address, Kind::kManaged) == MemoryError::kNone,
-          CUDA_ERROR_OUT_OF_MEMORY);
+  require(
+      device.memory.allocate(session.context->ordinal, bytes, address, Kind::kManaged) == MemoryError::kNone,
+      CUDA_ERROR_OUT_OF_MEMORY);
   try {
     device.managed.emplace(address, ManagedRange{bytes, session.context.get()});
   } catch (const std::bad_alloc&) {

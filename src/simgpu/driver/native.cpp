@@ -51,15 +51,16 @@ std::byte* reach(native::Run* base, std::uint64_t address, std::uint64_t bytes, 
   }
   const bool writes = (access & native::kWrite) != 0;
   std::byte* pointer = run.memory->translate(address, bytes, writes ? Access::kReadWrite : Access::kRead,
-                                               Accessor::device(run.device));
+                                             Accessor::device(run.device));
   if (pointer == nullptr) {
     run.fault = Fault{FaultKind::kIllegalAddress, describe(run, call, operand, access, bytes, address) +
                                                       ": " + run.memory->describe(address, run.device)};
     return nullptr;
   }
   if ((access & native::kRead) != 0 && !run.check_read(address, bytes)) {
-    const std::string what = describe(run, call, operand, access, bytes, address) +
-                             ", some of which nothing has written: " + run.memory->describe(address, run.device);
+    const std::string what =
+        describe(run, call, operand, access, bytes, address) +
+        ", some of which nothing has written: " + run.memory->describe(address, run.device);
     if (settings().report) {
       say_once(what);
     } else {

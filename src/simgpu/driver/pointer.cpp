@@ -37,12 +37,14 @@ std::optional<Known> look_up(const Session& session, CUdeviceptr address) {
   }
   if (const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1)) {
     const HostRange& known = range->second;
-    return Known{false,       range->first,           known.bytes,  false, false,
+    return Known{false,       range->first,           known.bytes,        false, false,
                  known.owned, known.context->ordinal, known.context.get()};
   }
   if (const GraphMemory* memory = find_graph_memory(device, address)) {
-    return Known{true, memory->address, memory->bytes, false,
-                 false, true, memory->owner, context_on(session, memory->owner)};
+    return Known{true,          memory->address,
+                 memory->bytes, false,
+                 false,         true,
+                 memory->owner, context_on(session, memory->owner)};
   }
   if (device.memory.owns(address)) {
     const auto range = device.memory.range_of(address);
@@ -66,8 +68,7 @@ void store(void* out, T value) {
 void answer(Session& session, const Known& known, CUpointer_attribute attribute, CUdeviceptr address,
             void* out) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-      return store<const void*>(out, known.context);
+    case CU_POINTER_ATTRIBUTE_CONTEXT: return store<const void*>(out, known.context);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return store<unsigned>(out, known.on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: require(known.has_device_pointer()); return store(out, address);

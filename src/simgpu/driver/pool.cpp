@@ -186,15 +186,13 @@ CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle) {
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-  return tell_pool(out, [&](Device& device) {
-    return default_pool(device, checked_place(device, location, type));
-  });
+  return tell_pool(
+      out, [&](Device& device) { return default_pool(device, checked_place(device, location, type)); });
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-  return tell_pool(out, [&](Device& device) {
-    return current_pool(device, checked_place(device, location, type));
-  });
+  return tell_pool(
+      out, [&](Device& device) { return current_pool(device, checked_place(device, location, type)); });
 }
 
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool handle) {

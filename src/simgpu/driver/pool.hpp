@@ -7,10 +7,10 @@
 namespace refrain::simgpu::driver {
 
 struct Pool {
-  Ordinal ordinal = 0;  // of its device
-  PeerGroup group = 0;      // of its memory
+  Ordinal ordinal = 0;                                  // of its device
+  PeerGroup group = 0;                                  // of its memory
   std::array<CUmemAccess_flags, kMaxDevices> access{};  // of each device
-  std::uint64_t limit_bytes = 0;  // 0: none
+  std::uint64_t limit_bytes = 0;                        // 0: none
   std::uint64_t release_threshold = 0;
   bool reuse_events = true, reuse_opportunistic = true, reuse_internal = true;
   std::uint64_t used = 0, used_peak = 0;

@@ -48,8 +48,8 @@ struct Settings {
 
 const Settings& settings();
 
-// Of the devices 0 to count - 1 those that a CUDA_VISIBLE_DEVICES of that text shows, in its order; it ends at
-// the first that does not exist or comes again.
+// Of the devices 0 to count - 1 those that a CUDA_VISIBLE_DEVICES of that text shows, in its order; it ends
+// at the first that does not exist or comes again.
 std::vector<int> visible_devices(std::string_view text, Ordinal count);
 // Of this process; all where the variable is not set.
 std::vector<int> visible_devices();

@@ -23,7 +23,7 @@ std::string expand(std::string path) {
 
 struct Row {
   const char* name;
-  std::uint64_t Statistics::* member;
+  std::uint64_t Statistics::*member;
 };
 // What is counted for each device.
 constexpr Row kCounted[] = {{"kernels", &Statistics::kernels},

@@ -148,7 +148,9 @@ void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
   const auto argued = argument<std::uint64_t>(warp, site, 0, lane);
   if (site.builtin == Builtin::kMalloc) {
     DeviceAddress address = 0;
-    if (argued != 0 && warp.block->memory->heap_allocate(warp.block->device, argued, address) != MemoryError::kNone) address = 0;
+    if (argued != 0 &&
+        warp.block->memory->heap_allocate(warp.block->device, argued, address) != MemoryError::kNone)
+      address = 0;
     return give_result(warp, site, lane, address);
   }
   if (argued == 0 || warp.block->memory->heap_free(warp.block->device, argued) == MemoryError::kNone) return;

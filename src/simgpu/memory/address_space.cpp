@@ -172,7 +172,8 @@ MemoryError AddressSpace::unmap(DeviceAddress address, std::uint64_t bytes) {
 
 MemoryError AddressSpace::set_access(Ordinal by, DeviceAddress address, std::uint64_t bytes, Access access) {
   const std::lock_guard lock(impl_->mutex);
-  if (by >= impl_->settings.devices || !impl_->whole_pages(bytes) || address % impl_->settings.granularity_bytes != 0) {
+  if (by >= impl_->settings.devices || !impl_->whole_pages(bytes) ||
+      address % impl_->settings.granularity_bytes != 0) {
     return MemoryError::kInvalidValue;
   }
   auto it = impl_->mappings.upper_bound(address);

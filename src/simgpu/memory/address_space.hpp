@@ -61,11 +61,12 @@ struct MemorySettings {
 constexpr std::uint8_t kOutside = 1;  // of every allocation
 constexpr std::uint8_t kWritten = 2;
 
-// All devices, which share one range of addresses. Those handed out lie in a host range that the host can access only where managed and host
-// memory is (a host program that dereferences another device pointer crashes, as with a real GPU); the bytes
-// lie elsewhere, see `translate`. Thread safety: every function may be called from any thread; `translate`
-// takes no lock. A range must not be unmapped while another thread uses a pointer from `translate`: callers
-// that execute kernels hold `execution_mutex`, which unmap and free take.
+// All devices, which share one range of addresses. Those handed out lie in a host range that the host can
+// access only where managed and host memory is (a host program that dereferences another device pointer
+// crashes, as with a real GPU); the bytes lie elsewhere, see `translate`. Thread safety: every function may
+// be called from any thread; `translate` takes no lock. A range must not be unmapped while another thread
+// uses a pointer from `translate`: callers that execute kernels hold `execution_mutex`, which unmap and free
+// take.
 class AddressSpace {
  public:
   explicit AddressSpace(const MemorySettings& settings);

@@ -125,7 +125,8 @@ MemoryError AddressSpace::Impl::allocate_shown(PeerGroup group, std::uint64_t by
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::Impl::allocate(PeerGroup group, std::uint64_t bytes, std::uint64_t& out, Kind kind) {
+MemoryError AddressSpace::Impl::allocate(PeerGroup group, std::uint64_t bytes, std::uint64_t& out,
+                                         Kind kind) {
   if (bytes == 0 || group >= groups.size()) return MemoryError::kInvalidValue;
   if (bytes > BackingStore::kRegionBytes) return MemoryError::kOutOfMemory;
   if (kind != Kind::kDevice) return allocate_shown(group, bytes, out, kind);

@@ -1,5 +1,5 @@
-// Starting the driver and the primary contexts, whose devices are current, and the last error. It must not start anything before the
-// first call.
+// Starting the driver and the primary contexts, whose devices are current, and the last error. It must not
+// start anything before the first call.
 #include "simgpu/runtime/call.hpp"
 
 #include <atomic>
@@ -34,7 +34,7 @@ const ErrorRow* find_row(cudaError_t error) {
 }
 
 std::mutex context_mutex;
-std::set<int>& retained() {  // devices whose primary context we hold once
+std::set<int>& retained() {                  // devices whose primary context we hold once
   static auto* devices = new std::set<int>;  // never destroyed: used while the process ends
   return *devices;
 }

@@ -31,7 +31,7 @@ inline void require(bool condition, cudaError_t otherwise = cudaErrorInvalidValu
 
 struct ThreadState {
   cudaError_t last_error = cudaSuccess;
-  int device = -1;  // as the thread has chosen; -1: not yet
+  int device = -1;                  // as the thread has chosen; -1: not yet
   bool per_thread_default = false;  // in a function of the per-thread ABI
 };
 ThreadState& thread_state();

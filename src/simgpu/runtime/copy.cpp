@@ -180,14 +180,21 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stre
   });
 }
 
-SIMGPU_FORWARD(cudaMemcpyPeer, (void* to, int to_device, const void* from, int from_device, size_t bytes),
-               cu.cuMemcpyPeer(device(to), primary_of(cu, to_device), device(from),
-                               primary_of(cu, from_device), bytes))
-SIMGPU_FORWARD(cudaMemcpyPeerAsync,
-               (void* to, int to_device, const void* from, int from_device, size_t bytes,
-                cudaStream_t stream),
-               cu.cuMemcpyPeerAsync(device(to), primary_of(cu, to_device), device(from),
-                                    primary_of(cu, from_device), bytes, stream))
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  return call([&](const DriverApi& cu) {
+    const CUcontext target = primary_of(cu, to_device), source = primary_of(cu, from_device);
+    return target == source ? cu.cuMemcpyDtoD(device(to), device(from), bytes)
+                            : cu.cuMemcpyPeer(device(to), target, device(from), source, bytes);
+  });
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+  return call([&](const DriverApi& cu) {
+    const CUcontext target = primary_of(cu, to_device), source = primary_of(cu, from_device);
+    return target == source ? cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream)
+                            : cu.cuMemcpyPeerAsync(device(to), target, device(from), source, bytes, stream);
+  });
+}
 namespace {
 
 CUDA_MEMCPY3D_PEER peer_copy_of(const DriverApi& cu, const cudaMemcpy3DPeerParms& from) {

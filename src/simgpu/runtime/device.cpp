@@ -98,9 +98,8 @@ cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp* wanted) {
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
-  return with_current([&](const DriverApi& cu, int device) {
-    return cu.cuDevicePrimaryCtxSetFlags(device, flags & 0x7f);
-  });
+  return with_current(
+      [&](const DriverApi& cu, int device) { return cu.cuDevicePrimaryCtxSetFlags(device, flags & 0x7f); });
 }
 
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
@@ -154,7 +153,8 @@ SIMGPU_FORWARD(cudaDeviceDisablePeerAccess, (int peer), cu.cuCtxDisablePeerAcces
 SIMGPU_FORWARD(cudaCtxResetPersistingL2Cache, (), cu.cuCtxResetPersistingL2Cache())
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int ordinal) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetDefaultMemPool(out, ordinal); });
+  return with_device(ordinal,
+                     [&](const DriverApi& cu) { return cu.cuDeviceGetDefaultMemPool(out, ordinal); });
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int ordinal) {

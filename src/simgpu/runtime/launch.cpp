@@ -161,7 +161,7 @@ SIMGPU_FORWARD(cudaKernelSetAttributeForDevice,
                cu.cuKernelSetAttribute(static_cast<CUfunction_attribute>(attribute), value, kernel, device))
 SIMGPU_FORWARD(cudaFuncSetCacheConfig, (const void* function, cudaFuncCache config),
                cu.cuKernelSetCacheConfig(kernel_of(cu, function), static_cast<CUfunc_cache>(config),
-                                        current_device(cu)))
+                                         current_device(cu)))
 SIMGPU_FORWARD(cudaFuncGetName, (const char** name, const void* function),
                cu.cuKernelGetName(name, kernel_of(cu, function)))
 SIMGPU_FORWARD(cudaFuncGetParamInfo, (const void* function, size_t index, size_t* offset, size_t* bytes),

@@ -180,8 +180,8 @@ inline void resolve_global(const Warp& w, const Op& op, const std::uint64_t* add
   const Span span = r.contiguous ? Span{address[0], address[kLanes - 1]} : span_of(address);
   if (span.high - span.low < kMaxSharedCheckBytes) {
     r.origin = span.low;
-    r.base = w.block->memory->translate_pages(span.low, span.high - span.low + bytes, access,
-                                               w.block->accessor);
+    r.base =
+        w.block->memory->translate_pages(span.low, span.high - span.low + bytes, access, w.block->accessor);
     if (r.base != nullptr) return;
   }
   r.contiguous = false;

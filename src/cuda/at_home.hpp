@@ -1,5 +1,5 @@
-// Makes the managed context current while it lives, for calls that come from another one. Nothing else belongs
-// here.
+// Makes the managed context current while it lives, for calls that come from another one. Nothing else
+// belongs here.
 #pragma once
 
 #include "cuda/driver.hpp"

@@ -1,5 +1,5 @@
-// Managed memory in the hands of other devices' contexts: who may use it, and until when it must stay. Must never
-// wait for work that the program has not waited for, but where memory is freed.
+// Managed memory in the hands of other devices' contexts: who may use it, and until when it must stay. Must
+// never wait for work that the program has not waited for, but where memory is freed.
 #include <algorithm>
 
 #include "cuda/at_home.hpp"

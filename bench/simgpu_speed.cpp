@@ -40,7 +40,7 @@ class Bench {
                                              ExecutionSettings{.check_uninitialised = checks})),
         kernel_(module_->find_kernel(kernel)) {
     std::vector<float> values(kElements * 4, 0.5f);
-    memory_.allocate(values.size() * sizeof(float), x_);
+    memory_.allocate(0, values.size() * sizeof(float), x_);
     std::memcpy(memory_.translate(x_, values.size() * sizeof(float), Access::kReadWrite), values.data(),
                 values.size() * sizeof(float));
     memory_.mark_written(x_, values.size() * sizeof(float));

@@ -68,6 +68,18 @@ CUresult mem_alloc_from_pool(CUdeviceptr* out, std::size_t bytes, CUmemoryPool p
 }
 
 template <Hook H>
+CUresult mem_pool_set_access(CUmemoryPool pool, const CUmemAccessDesc* wanted, std::size_t count) {
+  const CUresult result = real<H>(pool, wanted, count);
+  cuda::Runtime* r = runtime();
+  for (std::size_t i = 0; result == CUDA_SUCCESS && r && i < count; ++i) {
+    const bool opens = wanted[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                       wanted[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (opens) r->pool_opened(wanted[i].location.id);
+  }
+  return result;
+}
+
+template <Hook H>
 CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   cuda::Runtime* r = runtime();
   if (r && r->is_capturing(resolve<H>(stream))) return real<H>(address, stream);

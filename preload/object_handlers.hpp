@@ -155,6 +155,13 @@ CUresult primary_ctx_reset(CUdevice device) {
   return result;
 }
 template <Hook H>
+CUresult ctx_enable_peer_access(CUcontext peer, unsigned flags) {
+  const CUresult result = real<H>(peer, flags);
+  cuda::Runtime* r = runtime();
+  if (result == CUDA_SUCCESS && r) r->peer_opened(peer);
+  return result;
+}
+template <Hook H>
 CUresult ctx_destroy(CUcontext context) {
   cuda::Runtime* r = runtime();
   if (r && !Session::instance().ending()) r->context_gone(context);

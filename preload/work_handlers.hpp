@@ -44,6 +44,21 @@ CUresult copy_any_async(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUs
   return r ? r->copy_any(resolve<H>(stream), to, from, bytes, call) : call();
 }
 
+template <Hook H>
+CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                   std::size_t bytes) {
+  const auto call = [&] { return real<H>(to, to_context, from, from_context, bytes); };
+  cuda::Runtime* r = runtime();
+  return r ? r->copy_any(resolve<H>(nullptr), to, from, bytes, call) : call();
+}
+template <Hook H>
+CUresult copy_peer_async(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                         std::size_t bytes, CUstream stream) {
+  const auto call = [&] { return real<H>(to, to_context, from, from_context, bytes, stream); };
+  cuda::Runtime* r = runtime();
+  return r ? r->copy_any(resolve<H>(stream), to, from, bytes, call) : call();
+}
+
 template <Hook H, class Element>
 CUresult set_memory(CUdeviceptr to, Element value, std::size_t count) {
   const auto call = [&] { return real<H>(to, value, count); };

@@ -70,19 +70,35 @@ void CudaDevice::destroy_pages(PagesId pages) {
   free_pages_.push_back(pages.index);
 }
 
+CUresult CudaDevice::set_access(const BufferState& buffer) {
+  std::vector<CUmemAccessDesc> access(1 + peers_.size());
+  access[0].location.id = device_;
+  std::size_t index = 1;
+  for (const CUdevice peer : peers_) access[index++].location.id = peer;
+  for (CUmemAccessDesc& each : access) {
+    each.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    each.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+  return driver_.cuMemSetAccess(buffer.own_base, buffer.own_bytes, access.data(), access.size());
+}
+
+void CudaDevice::open_to(CUdevice peer) {
+  if (!peers_.insert(peer).second) return;
+  // What is not mapped is refused now, and opened when it is.
+  for (const BufferState& buffer : buffers_) {
+    if (buffer.own_bytes > 0) set_access(buffer);
+  }
+}
+
 bool CudaDevice::map(BufferId buffer, PagesId pages) {
   const BufferState& b = buffers_[buffer.index];
   CUresult result = driver_.cuMemMap(b.own_base, b.own_bytes, 0, pages_[pages.index], 0);
   note(result);
   if (result != CUDA_SUCCESS) return false;
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device_;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  result = driver_.cuMemSetAccess(b.own_base, b.own_bytes, &access, 1);
+  result = set_access(b);
   if (result == CUDA_ERROR_NOT_READY) {  // seen under load: the driver wants the device idle first
     driver_.cuCtxSynchronize();
-    result = driver_.cuMemSetAccess(b.own_base, b.own_bytes, &access, 1);
+    result = set_access(b);
   }
   note(result);
   if (result == CUDA_SUCCESS) return true;
@@ -264,6 +280,7 @@ void CudaDevice::forget_contexts(bool alive) {
   }
   for (BufferState& buffer : buffers_) buffer.touches.clear();
   unfollowed_work_ = false;
+  peers_.clear();
 }
 
 }  // namespace refrain::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -63,6 +64,8 @@ class CudaDevice final : public engine::Device {
   // The context is idle and about to go, or gone already, and with it events and graphs.
   void forget_contexts(bool alive);
   void set_context(CUcontext context) { context_ = context; }
+  // Another device may use all that is and will be mapped, until the contexts are forgotten.
+  void open_to(CUdevice peer);
 
   RecordedOp& new_record(engine::Payload& payload);
   CUresult last_error() const noexcept { return last_error_; }
@@ -98,6 +101,7 @@ class CudaDevice final : public engine::Device {
   void note(CUresult result) {
     if (result != CUDA_SUCCESS) last_error_ = result;
   }
+  CUresult set_access(const BufferState& buffer);
   bool queued(engine::BufferId buffer) const;
   CUresult launch_queue();
   bool wait_for_unfollowed();
@@ -108,6 +112,7 @@ class CudaDevice final : public engine::Device {
   Replayer replayer_;
   CUdevice device_;
   CUcontext context_;
+  std::set<CUdevice> peers_;
   std::uint64_t granularity_bytes_;
   StreamIndex stream_ = 0;
   bool unfollowed_work_ = false;

@@ -1,5 +1,6 @@
 // Allocations that hold several tensors: when they are divided, and the life of their parts. The dividing
 // part of class Runtime; must not issue anything.
+#include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "cuda/runtime.hpp"
 
@@ -33,6 +34,7 @@ bool Runtime::find_parts(const Range& range, CUdeviceptr begin, CUdeviceptr end)
 }
 
 bool Runtime::make_part(Arena& arena, Part& part) {
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   const std::uint64_t page_bytes = arena.page_bytes();
   for (const CUdeviceptr page : arena.missing_pages(part)) {
@@ -68,10 +70,16 @@ bool Runtime::complete_arenas() {
 }
 
 void Runtime::free_range(const Range& range) {
-  if (!range.arena) return engine_->free(range.buffer);
+  if (!range.arena) {
+    take_back(range.buffer);
+    return engine_->free(range.buffer);
+  }
   Arena& arena = *range.arena;
   arenas_.freed(arena);
-  for (const auto& [begin, part] : arena.parts()) engine_->free(part.buffer);
+  for (const auto& [begin, part] : arena.parts()) {
+    take_back(part.buffer);
+    engine_->free(part.buffer);
+  }
   finish_arenas();
 }
 

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "refrain/bytes.hpp"
 
@@ -44,6 +45,7 @@ bool Runtime::attach() {
   if (engine_) {  // its context was reset
     context_ = current;
     device_->set_context(current);
+    open_to_peers();
     return true;
   }
   CUdevice device = 0;
@@ -81,6 +83,7 @@ bool Runtime::attach() {
   };
   engine_ = std::make_unique<engine::Engine>(
       *device_, observer_, engine::Settings{.cap_bytes = cap_bytes_, .granularity_bytes = granularity});
+  open_to_peers();
   return true;
 }
 
@@ -96,6 +99,7 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
   finish_arenas();
+  if (!lent_.empty()) settle_lent();
   if (bytes > device_bytes_)
     return std::nullopt;  // the driver says no in its own words; and rounding up might wrap
   if (bytes < granularity_bytes_) {
@@ -147,6 +151,7 @@ std::optional<CUresult> Runtime::free(CUdeviceptr address) {
   const Range* range = engine_ ? addresses_.find(address) : nullptr;
   if (!range) return std::nullopt;
   if (range->base != address) return CUDA_ERROR_INVALID_VALUE;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   const Range freed = *range;
   addresses_.erase(address);
@@ -184,8 +189,9 @@ std::optional<CUresult> Runtime::address_range(CUdeviceptr* base, std::size_t* b
 
 bool Runtime::touch(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(address) : nullptr;
+  const Range* range = addresses_.find(address);
   if (!range) return false;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   begin_uses();
   if (!find_all_parts(*range)) return true;
@@ -233,8 +239,9 @@ void Runtime::correct_attribute(CUpointer_attribute attribute, void* data, CUdev
 
 CUresult Runtime::pin(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(address) : nullptr;
+  const Range* range = addresses_.find(address);
   if (!range) return CUDA_SUCCESS;
+  const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   device_->set_stream(side_stream());
   if (!find_all_parts(*range)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -300,7 +307,9 @@ void Runtime::context_released(CUdevice device) {
 
 // The program's memory goes with its context, as the driver's own would.
 void Runtime::release_all(bool context_alive) {
+  const AtHome home(driver_, context_alive ? context_ : nullptr);
   if (context_alive) driver_.cuCtxSynchronize();
+  peers_.erase(context_);
   device_->forget_contexts(context_alive);
   costs_.forget_events();
   while (!addresses_.all().empty()) {

@@ -8,9 +8,11 @@
 #include <cuda.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "cuda/addresses.hpp"
@@ -86,6 +88,11 @@ class Runtime {
   CUresult before_unfollowed(std::string_view name, bool& begun);
   void after_unfollowed();
 
+  // The current context's device may use the memory of that context from now on, ours with it; or a device
+  // that of some pool, which ours may stand for.
+  void peer_opened(CUcontext context);
+  void pool_opened(CUdevice device);
+
   // Modules, streams, contexts
   Kernels& kernels() noexcept { return kernels_; }
   // Whether a module may really go: not while recorded ops would need its kernels for a replay. Then it stays
@@ -115,7 +122,16 @@ class Runtime {
   };
   bool attach();
   void release_all(bool context_alive);
+  // The managed context is current.
   bool active() const;
+  // For a call of another context that uses `uses_`: they stay where they are until it is done.
+  CUresult lend(CUstream stream, Call call);
+  void settle_lent();
+  void take_back(engine::BufferId buffer);
+  bool opened_to_peers() const {
+    return engine_ && context_ && (peers_.contains(context_) || !pool_peers_.empty());
+  }
+  void open_to_peers();
   bool capturing(CUstream stream) const;
   bool allocate_small(CUdeviceptr* out, std::size_t bytes);
   void begin_uses();
@@ -176,6 +192,15 @@ class Runtime {
   Addresses addresses_;
   Slabs slabs_;
   Arenas arenas_;
+  std::set<CUdevice> pool_peers_;
+  std::map<CUcontext, std::set<CUdevice>> peers_;  // that may use a context's memory; of all contexts
+  // Buffers that work in other contexts uses, and the event behind that work, which is of that context.
+  struct Lent {
+    CUevent done;
+    std::vector<engine::BufferId> buffers;
+  };
+  void end_lent(const Lent& lent);
+  std::vector<Lent> lent_;
   std::unique_ptr<CudaDevice> device_;
   std::unique_ptr<engine::Engine> engine_;
   CUstream side_stream_ = nullptr;

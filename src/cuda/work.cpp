@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "cuda/runtime.hpp"
 
@@ -79,6 +80,7 @@ bool Runtime::use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes
 CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
+  if (!lent_.empty()) settle_lent();
   const StreamIndex index = streams_.index_of(stream);
   device_->set_stream(index);
   const engine::Status status = engine_->prepare(uses_);
@@ -141,7 +143,8 @@ CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream st
 
 CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   const std::lock_guard lock(mutex_);
-  if (!active() || capturing(stream)) return call();
+  const bool here = active();
+  if ((!here && !opened_to_peers()) || capturing(stream)) return call();
   ++counters_.launches;
   const Kernels::Found found = kernels_.find(launch.function);
   Kernel* const kernel = found.kernel;
@@ -161,6 +164,7 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   }
   if (pointers == Pointers::kNoMemory) return CUDA_ERROR_OUT_OF_MEMORY;
   if (uses_.empty()) return call();
+  if (!here) return lend(stream, call);
   const bool replayable = launch.plain && pointers == Pointers::kKnown && kernel->access.replayable();
   if (!replayable) {
     ++counters_.unreplayable;
@@ -197,11 +201,12 @@ Runtime::Facts Runtime::copy_facts(std::size_t bytes) {
 CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
                                  Call call) {
   std::unique_lock lock(mutex_);
-  const Range* range = active() ? addresses_.find(to) : nullptr;
+  const Range* range = addresses_.find(to);
   if (!range || bytes == 0) return without(lock, blocking, call);
   begin_uses();
   bool single = false;
   if (!use_bytes(*range, to, bytes, false, true, single)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!active()) return lend(stream, call);
   if (blocking && single && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
@@ -209,26 +214,27 @@ CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t by
 CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking,
                                Call call) {
   std::unique_lock lock(mutex_);
-  const Range* range = active() ? addresses_.find(from) : nullptr;
+  const Range* range = addresses_.find(from);
   if (!range || bytes == 0) return without(lock, blocking, call);
   begin_uses();
   bool single = false;
   if (!use_bytes(*range, from, bytes, true, false, single)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!active()) return lend(stream, call);
   if (blocking && single && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
   return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
 }
 
 CUresult Runtime::copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call) {
   const std::lock_guard lock(mutex_);
-  const bool ours = active() && bytes > 0;
-  const Range* source = ours ? addresses_.find(from) : nullptr;
-  const Range* target = ours ? addresses_.find(to) : nullptr;
+  const Range* source = bytes > 0 ? addresses_.find(from) : nullptr;
+  const Range* target = bytes > 0 ? addresses_.find(to) : nullptr;
   if (!source && !target) return call();
   begin_uses();
   bool one_source = false;
   bool one_target = false;
   if (source && !use_bytes(*source, from, bytes, true, false, one_source)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (target && !use_bytes(*target, to, bytes, false, true, one_target)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!active()) return lend(stream, call);
   const bool followed = one_source && one_target;
   const std::uint32_t to_use = static_cast<std::uint32_t>(uses_.size()) - 1;
   const auto fill_record = [&](RecordedOp& record) {
@@ -259,12 +265,13 @@ CUresult Runtime::issue_or_capture(CUstream stream, const Facts& facts, Call cal
 CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
                              std::size_t count, Call call) {
   const std::lock_guard lock(mutex_);
-  const Range* range = active() ? addresses_.find(to) : nullptr;
+  const Range* range = addresses_.find(to);
   const std::size_t bytes = count * element_bytes;
   if (!range || bytes == 0) return call();
   begin_uses();
   bool single = false;
   if (!use_bytes(*range, to, bytes, false, true, single)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!active()) return lend(stream, call);
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kMemset;
     record.to_displacement_bytes = to - device_->address(uses_[0].buffer);
@@ -286,7 +293,7 @@ StreamIndex Runtime::side_stream() {
 CUresult Runtime::before_unfollowed(std::string_view name, bool& begun) {
   const std::lock_guard lock(mutex_);
   begun = false;
-  if (!active()) return CUDA_SUCCESS;
+  if (!engine_ || !context_) return CUDA_SUCCESS;
   const CUresult result = barrier_locked(
       name.data(), [&] { return std::string(name); }, [] { return CUDA_SUCCESS; });
   begun = result == CUDA_SUCCESS;
@@ -307,14 +314,17 @@ CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> nam
           "again");
   }
   if (!complete_arenas()) return CUDA_ERROR_OUT_OF_MEMORY;
-  const CaptureGuard guard(driver_, captures_);
-  collect_costs();
-  device_->set_stream(side_stream());
-  const engine::Status status = engine_->prepare_barrier();
-  if (status != engine::Status::kOk) return error_of(status);
-  device_->wait_for_own_work();
-  engine_->commit_barrier();
-  device_->unfollowed_work();
+  {
+    const AtHome home(driver_, context_);
+    const CaptureGuard guard(driver_, captures_);
+    collect_costs();
+    device_->set_stream(side_stream());
+    const engine::Status status = engine_->prepare_barrier();
+    if (status != engine::Status::kOk) return error_of(status);
+    device_->wait_for_own_work();
+    engine_->commit_barrier();
+    device_->unfollowed_work();
+  }
   return call();
 }
 

@@ -219,6 +219,20 @@ class Programs(Case):
                 self.assertLessEqual(self.stats()["peak_physical_bytes"], harness.bytes_of(limit))
                 self.assertEqual(self.log()[-1]["kind"], "end")
 
+    def test_another_device_uses_what_is_managed(self):
+        command = [self.victim("peers"), "16", "16"]
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                self.assert_ok(self.plain(command, SIMGPU_DEVICES=2, SIMGPU_SCHEDULE=schedule))
+                done = self.run_capped("96KiB", command, SIMGPU_DEVICES=2, SIMGPU_SCHEDULE=schedule)
+                self.assert_ok(done)
+                self.assertEqual(done.stdout, "ok\n")
+                self.assertGreater(self.log()[-1]["evictions"], 0)
+                self.assertEqual(self.stats()["faults"], 0)
+                managed, other = self.stats()["devices"]
+                self.assertLessEqual(managed["peak_physical_bytes"], harness.bytes_of("96KiB"))
+                self.assertGreater(other["kernels"], 0)
+
     def test_captures_beside_other_work(self):
         self.run_everywhere("captures", "96KiB")
 

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     const auto module =
         simgpu::load_module(text, memory, {.check_uninitialised = false, .hang_operations = 4096});
     simgpu::DeviceAddress buffer = 0;
-    memory.allocate(kBufferBytes, buffer);
+    memory.allocate(0, kBufferBytes, buffer);
     for (const auto& kernel : module->kernels()) run(*kernel, buffer);
   } catch (const simgpu::LoadError&) {
   } catch (const std::bad_alloc&) {

@@ -10,8 +10,8 @@ extern "C" refrain::simgpu::native::Client* simgpu_blas_client();
 
 namespace refrain::simgpu::blas {
 
-inline CUresult launch(KernelId kernel, const Arguments& arguments, CUstream stream) {
-  return simgpu_blas_client()->launch(static_cast<std::size_t>(kernel), &arguments, stream);
+inline CUresult launch(KernelId kernel, const Arguments& arguments, CUcontext context, CUstream stream) {
+  return simgpu_blas_client()->launch(static_cast<std::size_t>(kernel), &arguments, context, stream);
 }
 
 // How many multiply-adds an instruction of a thread does for operands of that type, from the data sheet that

@@ -11,6 +11,7 @@
 
 // What a cublasHandle_t is. Thread safety: as documented, one thread at a time.
 struct cublasContext {
+  CUcontext context = nullptr;  // current when it was made; first, as in cublasLt's handles
   CUstream stream = nullptr;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
@@ -110,7 +111,7 @@ inline bool unit_of(cublasDiagType_t diagonal) {
   return diagonal == CUBLAS_DIAG_UNIT;
 }
 inline void launch(const cublasContext& handle, KernelId kernel, const Arguments& arguments) {
-  check(blas::launch(kernel, arguments, handle.stream));
+  check(blas::launch(kernel, arguments, handle.context, handle.stream));
 }
 
 // A kernel that writes arguments.d: where the program wants it, which, on the host, means waiting for it.

@@ -13,6 +13,8 @@ void launch_for_result(cublasContext& handle, KernelId kernel, Arguments& argume
   arguments.d.address = on_host ? handle.result : address_of(result);
   launch(handle, kernel, arguments);
   if (!on_host) return;
+  const native::InContext there(*simgpu_blas_client(), handle.context);
+  check(there.result());
   const auto& driver = simgpu_blas_client()->driver();
   check(driver.cuMemcpyDtoHAsync(result, handle.result, bytes, handle.stream));
   check(driver.cuStreamSynchronize(handle.stream));
@@ -34,8 +36,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* out) {
     require(out != nullptr);
     auto& client = *simgpu_blas_client();
     check(client.start());
-    check(client.make_current());
     auto handle = std::make_unique<cublasContext>();
+    check(client.make_current(&handle->context));
     check(client.driver().cuMemAlloc(&handle->result, kResultBytes));
     *out = handle.release();
   });
@@ -45,7 +47,8 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return with_handle(handle, [&](cublasContext& context) {
     auto& client = *simgpu_blas_client();
     // As documented, it waits for the device. The context may have gone, with what the handle held.
-    if (client.make_current() == CUDA_SUCCESS && client.driver().cuCtxSynchronize() == CUDA_SUCCESS) {
+    const refrain::simgpu::native::InContext there(client, context.context);
+    if (there.result() == CUDA_SUCCESS && client.driver().cuCtxSynchronize() == CUDA_SUCCESS) {
       client.driver().cuMemFree(context.result);
     }
     delete &context;

@@ -4,10 +4,16 @@
 
 #pragma GCC visibility push(default)
 #include <cublasLt.h>
+#include <cuda.h>
 #pragma GCC visibility pop
 
 #include <cstddef>
 #include <cstdint>
+
+// What a cublasLtHandle_t is. A cublasHandle_t may be given instead, as documented: it begins alike.
+struct cublasLtContext {
+  CUcontext context = nullptr;  // current when it was made
+};
 
 namespace refrain::simgpu::cublaslt {
 

@@ -1,5 +1,7 @@
 // cublasLt's handles, what it says of itself, its logger and cache, which have nothing to hold; and the
 // absent functions, expanded from functions.def. It must not hold other work.
+#include <memory>
+
 #include "simgpu/blas/frame.hpp"
 #include "simgpu/cublaslt/descriptors.hpp"
 #include "simgpu/thunks.hpp"
@@ -22,14 +24,13 @@ cublasStatus_t absent() {
 
 using namespace refrain::simgpu::cublaslt;
 
-struct cublasLtContext {};
-
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* out) {
   return call([&] {
     require(out != nullptr);
     check(simgpu_blas_client()->start());
-    check(simgpu_blas_client()->make_current());
-    *out = new cublasLtContext;
+    auto handle = std::make_unique<cublasLtContext>();
+    check(simgpu_blas_client()->make_current(&handle->context));
+    *out = handle.release();
   });
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {

@@ -217,7 +217,7 @@ cublasLtMatmulHeuristicResult_t make_result() {
   return out;
 }
 
-// Does the handle exist? Ours are all the same.
+// Does the handle exist?
 void check_handle(cublasLtHandle_t handle) {
   require(handle != nullptr, CUBLAS_STATUS_NOT_INITIALIZED);
 }
@@ -252,7 +252,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     const auto& c_inside = c_layout != nullptr ? inside<Layout>(c_layout) : d_inside;
     const Arguments arguments = arguments_of(inside<Operation>(operation), inside<Layout>(a_layout),
                                              inside<Layout>(b_layout), c_inside, d_inside, &pointers);
-    if (arguments.m > 0 && arguments.n > 0) check(blas::launch(KernelId::kMatrixProduct, arguments, stream));
+    if (arguments.m > 0 && arguments.n > 0)
+      check(blas::launch(KernelId::kMatrixProduct, arguments, handle->context, stream));
   });
 }
 
@@ -391,6 +392,6 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTr
       out.b = operand_of(out, b, second);
       out.beta = scalar_of(beta, how.scale, on_device);
     }
-    if (out.m > 0 && out.n > 0) check(blas::launch(KernelId::kMatrixSum, out, stream));
+    if (out.m > 0 && out.n > 0) check(blas::launch(KernelId::kMatrixSum, out, handle->context, stream));
   });
 }

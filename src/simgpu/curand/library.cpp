@@ -61,7 +61,8 @@ using namespace refrain::simgpu::curand;
 // What a curandGenerator_t is. Thread safety: as documented, one thread at a time; the sequences are the
 // device's once a kernel knows them.
 struct curandGenerator_st {
-  Setup setup;  // its offset moves on with each call
+  CUcontext context = nullptr;  // current when it was made
+  Setup setup;                  // its offset moves on with each call
   bool on_host = false;
   CUstream stream = nullptr;
   std::vector<std::unique_ptr<Sequence>> sequences;  // the last is the current one; none: begin anew
@@ -75,10 +76,11 @@ curandStatus_t create(curandGenerator_t* out, curandRngType_t type, bool on_host
   if (type == CURAND_RNG_PSEUDO_DEFAULT) type = CURAND_RNG_PSEUDO_XORWOW;
   if (type == CURAND_RNG_QUASI_DEFAULT) type = CURAND_RNG_QUASI_SOBOL32;
   if (!exists(type)) return refuse("generator type " + std::to_string(type));
-  if (!on_host && (client().start() != CUDA_SUCCESS || client().make_current() != CUDA_SUCCESS)) {
+  auto generator = std::make_unique<curandGenerator_st>();
+  if (!on_host &&
+      (client().start() != CUDA_SUCCESS || client().make_current(&generator->context) != CUDA_SUCCESS)) {
     return CURAND_STATUS_INITIALIZATION_FAILED;
   }
-  auto generator = std::make_unique<curandGenerator_st>();
   generator->setup.type = type;
   generator->on_host = on_host;
   *out = generator.release();
@@ -129,8 +131,9 @@ curandStatus_t run(curandGenerator_t generator, const char* call, void* out, con
     }
     const Arguments arguments{call, state.sequences.back().get(), reinterpret_cast<std::uint64_t>(out),
                               request};
-    return client().launch(0, &arguments, state.stream) == CUDA_SUCCESS ? CURAND_STATUS_SUCCESS
-                                                                        : CURAND_STATUS_LAUNCH_FAILURE;
+    return client().launch(0, &arguments, state.context, state.stream) == CUDA_SUCCESS
+               ? CURAND_STATUS_SUCCESS
+               : CURAND_STATUS_LAUNCH_FAILURE;
   });
 }
 
@@ -145,9 +148,12 @@ curandStatus_t curandCreateGeneratorHost(curandGenerator_t* out, curandRngType_t
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
   return with_generator(generator, [&](curandGenerator_st& state) {
     // Kernels that are queued still move its sequences on.
-    if (!state.on_host && client().make_current() == CUDA_SUCCESS) {
-      client().driver().cuStreamSynchronize(state.stream);
-      client().driver().cuCtxSynchronize();
+    if (!state.on_host) {
+      const native::InContext there(client(), state.context);
+      if (there.result() == CUDA_SUCCESS) {
+        client().driver().cuStreamSynchronize(state.stream);
+        client().driver().cuCtxSynchronize();
+      }
     }
     delete &state;
     return CURAND_STATUS_SUCCESS;

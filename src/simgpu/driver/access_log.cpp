@@ -125,22 +125,21 @@ std::unique_ptr<AccessRecord> begin_record() {
 }
 
 void log_launch(const Device& device, const KernelLaunch& launch, AccessRecord& record) {
-  const Function& function = *launch.function;
-  const Touched touched = find_touched(device, *function.code, record);
+  const std::string& module_id = launch.function->library->module_id;
+  const Touched touched = find_touched(device, *launch.code, record);
   const LaunchShape& shape = launch.shape;
   std::string line =
       fmt::format(R"({{"kernel": "{}", "grid": [{}, {}, {}], "block": [{}, {}, {}], "shared": {})",
-                  function.kernel->name(), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                  launch.kernel->name(), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
                   shape.block.y, shape.block.z, shape.dynamic_shared_bytes);
-  line += function.module_id.empty() ? R"(, "native": true)"
-                                     : fmt::format(R"(, "module": "{}")", function.module_id);
+  line += module_id.empty() ? R"(, "native": true)" : fmt::format(R"(, "module": "{}")", module_id);
   line += ", \"params\": \"";
   for (const std::byte byte : launch.params) {
     fmt::format_to(std::back_inserter(line), "{:02x}", static_cast<unsigned>(byte));
   }
   line += '"';
   append_ranges(line, "allocations", touched.allocations);
-  append_variables(line, *function.code, touched.variables);
+  append_variables(line, *launch.code, touched.variables);
   append_ranges(line, "reads", record.reads.ranges());
   append_ranges(line, "writes", record.writes.ranges());
   append_ranges(line, "integer_atomics", record.updates.ranges());

@@ -8,11 +8,14 @@ namespace {
 constexpr unsigned kContextVersion = 3020;
 
 template <class Body>
-CUresult with_primary(CUdevice ordinal, Body body) {
-  return api(Need::kDevice, [&](Session& session) {
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
-    body(session);
-  });
+CUresult with_card(CUdevice ordinal, Body body) {
+  return api(Need::kDevice, [&](Session& session) { body(session, session.device.card(ordinal)); });
+}
+
+// It ends, whoever still holds it.
+void end_primary(Session& session, Card& card) {
+  const ContextRef gone = std::exchange(card.primary, nullptr);
+  destroy_context(session.lock, session.device, gone);
 }
 
 ContextRef current() {
@@ -25,9 +28,9 @@ CUcontext handle_of(const ContextRef& context) {
 }
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
-  return with_primary(ordinal, [&](Session& session) {
+  return with_card(ordinal, [&](Session& session, Card&) {
     require(out != nullptr);
-    auto context = make_context(session.device, flags, false);
+    auto context = make_context(session.device, static_cast<Ordinal>(ordinal), flags, false);
     thread_state().contexts.push_back(context);
     *out = handle_of(context);
   });
@@ -63,49 +66,43 @@ std::size_t default_limit(CUlimit limit) {
 using namespace refrain::simgpu::driver;
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
-  return with_primary(ordinal, [&](Session& session) {
+  return with_card(ordinal, [&](Session& session, Card& card) {
     require(out != nullptr);
-    ContextRef& primary = session.device.primary;
-    if (primary == nullptr) primary = make_context(session.device, session.device.primary_flags, true);
-    ++primary->references;
-    *out = handle_of(primary);
+    if (card.primary == nullptr) {
+      card.primary = make_context(session.device, static_cast<Ordinal>(ordinal), card.primary_flags, true);
+    }
+    ++card.primary->references;
+    *out = handle_of(card.primary);
   });
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
-  return with_primary(ordinal, [&](Session& session) {
-    ContextRef& primary = session.device.primary;
-    require(primary != nullptr, CUDA_ERROR_INVALID_CONTEXT);
-    if (--primary->references > 0) return;
-    const ContextRef gone = std::move(primary);
-    primary = nullptr;
-    destroy_context(session.lock, session.device, gone);
+  return with_card(ordinal, [&](Session& session, Card& card) {
+    require(card.primary != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+    if (--card.primary->references == 0) end_primary(session, card);
   });
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
-  return with_primary(ordinal, [&](Session& session) {
-    ContextRef& primary = session.device.primary;
-    if (primary == nullptr) return;
-    const ContextRef gone = std::move(primary);
-    primary = nullptr;
-    destroy_context(session.lock, session.device, gone);
-    reload_libraries(session.device);
+  return with_card(ordinal, [&](Session& session, Card& card) {
+    if (card.primary == nullptr) return;
+    end_primary(session, card);
+    reload_libraries(session.device, static_cast<Ordinal>(ordinal));
   });
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice ordinal, unsigned flags) {
-  return with_primary(ordinal, [&](Session& session) {
-    session.device.primary_flags = flags;
-    if (session.device.primary != nullptr) session.device.primary->flags = flags;
+  return with_card(ordinal, [&](Session&, Card& card) {
+    card.primary_flags = flags;
+    if (card.primary != nullptr) card.primary->flags = flags;
   });
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice ordinal, unsigned* flags, int* active) {
-  return with_primary(ordinal, [&](Session& session) {
+  return with_card(ordinal, [&](Session&, Card& card) {
     require(flags != nullptr && active != nullptr);
-    *flags = session.device.primary_flags;
-    *active = session.device.primary != nullptr ? 1 : 0;
+    *flags = card.primary_flags;
+    *active = card.primary != nullptr ? 1 : 0;
   });
 }
 
@@ -182,16 +179,14 @@ CUresult cuCtxGetCurrent(CUcontext* out) {
 CUresult cuCtxGetDevice(CUdevice* out) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr);
-    need_current(session);
-    *out = 0;
+    *out = need_current(session)->ordinal;
   });
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice* out, CUcontext handle) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr);
-    named(session, handle);
-    *out = 0;
+    *out = named(session, handle)->ordinal;
   });
 }
 
@@ -241,7 +236,8 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
   return api(Need::kContext, [&](Session& session) {
     default_limit(limit);
     session.context->limits[limit] = value;
-    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) session.device.memory.set_heap_limit(value);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+      session.device.memory.set_heap_limit(session.context->ordinal, value);
   });
 }
 
@@ -286,19 +282,23 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   });
 }
 
-// Contexts of one device see each other's memory anyway; there is no other device.
+// Contexts of one device see each other's memory anyway.
 CUresult cuCtxEnablePeerAccess(CUcontext handle, unsigned flags) {
   return api(Need::kContext, [&](Session& session) {
     require(flags == 0);
-    session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
-    throw CudaError(CUDA_ERROR_INVALID_DEVICE);
+    const auto peer = session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
+    require(peer != session.context, CUDA_ERROR_INVALID_CONTEXT);
+    require(peer->ordinal != session.context->ordinal, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    require(!session.context->peers.contains(peer.get()), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    open_peer(session.device, *session.context, *peer);
   });
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext handle) {
   return api(Need::kContext, [&](Session& session) {
-    session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
-    throw CudaError(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    const auto peer = session.device.contexts.need(handle, CUDA_ERROR_INVALID_CONTEXT);
+    require(session.context->peers.contains(peer.get()), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    close_peer(session.device, *session.context, *peer);
   });
 }
 

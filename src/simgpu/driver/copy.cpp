@@ -42,17 +42,14 @@ void take_snapshot(Copy& copy) {
   copy.snapshot = std::move(bytes);
 }
 
-void submit_copy(Session& session, CUstream handle, Copy copy, Wait wait) {
+ItemRef submit_copy(Session& session, CUstream handle, Copy copy, Wait wait) {
   const StreamRef stream = session.stream(handle);
   if (wait == Wait::kSynchronous) {
     session.forbid_while_capturing();
     session.forbid_wait_on(*stream);
   }
-  if (copy.width_bytes == 0 || copy.height == 0 || copy.depth == 0) return;
-  if (stream->capture != nullptr) {
-    submit(session, stream, std::move(copy));
-    return;
-  }
+  if (copy.width_bytes == 0 || copy.height == 0 || copy.depth == 0) return nullptr;
+  if (stream->capture != nullptr) return submit(session, stream, std::move(copy));
   check_reachable(session.device, copy, copy.destination, Access::kReadWrite);
   check_reachable(session.device, copy, copy.source, Access::kRead);
   const bool inside = copy.destination.on_device && copy.source.on_device;
@@ -61,8 +58,9 @@ void submit_copy(Session& session, CUstream handle, Copy copy, Wait wait) {
     must_wait = pageable(session.device, copy, copy.destination);
     if (!must_wait && pageable(session.device, copy, copy.source)) take_snapshot(copy);
   }
-  const ItemRef item = submit(session, stream, std::move(copy));
+  ItemRef item = submit(session, stream, std::move(copy));
   if (must_wait) session.wait(item);
+  return item;
 }
 
 // Which pointers the function's name promises to be the device's. Pinned host memory has device addresses
@@ -132,24 +130,33 @@ Place described_place(const Device& device, CUmemorytype type, std::uint64_t hos
   return place;
 }
 
-void check_contexts(Session& session, CUcontext to, CUcontext from) {
-  session.device.contexts.need(to, CUDA_ERROR_INVALID_CONTEXT);
-  session.device.contexts.need(from, CUDA_ERROR_INVALID_CONTEXT);
+// A copy between two contexts that is not of a stream comes after all work of both, and before what follows.
+void prepare_peer(Session& session, CUcontext to, CUcontext from, Wait wait) {
+  const auto contexts = {session.device.contexts.need(to, CUDA_ERROR_INVALID_CONTEXT),
+                         session.device.contexts.need(from, CUDA_ERROR_INVALID_CONTEXT)};
+  if (wait == Wait::kAsynchronous) return;
+  session.forbid_while_capturing();
+  for (const ContextRef& context : contexts) session.device.queue.wait_all(session.lock, *context);
 }
 
-// Between contexts, which all are of one device.
+void submit_peer(Session& session, CUstream stream, const Copy& copy, Wait wait) {
+  const ItemRef item = submit_copy(session, stream, copy, wait);
+  if (wait == Wait::kSynchronous) session.wait(item);
+}
+
 CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                    std::size_t bytes, CUstream stream, Wait wait) {
-  const CUresult checked =
-      api(Need::kContext, [&](Session& session) { check_contexts(session, to_context, from_context); });
-  return checked != CUDA_SUCCESS ? checked : copy_linear(to, from, bytes, stream, wait, Promise::kBothDevice);
+  return api(Need::kContext, [&](Session& session) {
+    prepare_peer(session, to_context, from_context, wait);
+    if (bytes == 0) return;
+    const Copy copy = linear_copy(session.device, to, from, bytes);
+    check_promise(session.device, copy, Promise::kBothDevice);
+    submit_peer(session, stream, copy, wait);
+  });
 }
 
 CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait) {
   if (peer == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult checked = api(
-      Need::kContext, [&](Session& session) { check_contexts(session, peer->dstContext, peer->srcContext); });
-  if (checked != CUDA_SUCCESS) return checked;
   CUDA_MEMCPY3D copy{};
   copy.srcXInBytes = peer->srcXInBytes;
   copy.srcY = peer->srcY;
@@ -170,7 +177,10 @@ CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait) {
   copy.WidthInBytes = peer->WidthInBytes;
   copy.Height = peer->Height;
   copy.Depth = peer->Depth;
-  return copy_described(copy, stream, wait);
+  return api(Need::kContext, [&](Session& session) {
+    prepare_peer(session, peer->dstContext, peer->srcContext, wait);
+    submit_peer(session, stream, copy_of(session.device, copy), wait);
+  });
 }
 
 }  // namespace

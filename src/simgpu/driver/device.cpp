@@ -16,10 +16,27 @@ namespace {
 std::atomic<Device*> the_device{nullptr};  // never destroyed: calls may come while the process ends
 }
 
-Device::Device()
-    : memory(
-          MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow()}),
-      queue(settings().schedule, &execute, &ready) {}
+Device::Device(const std::vector<int>& visible)
+    : memory(MemorySettings{settings().memory_bytes, settings().granularity_bytes, settings().checks.shadow(),
+                            static_cast<Ordinal>(visible.size())}),
+      queue(settings().schedule, &execute, &ready),
+      cards(visible.size()) {
+  for (std::size_t index = 0; index < cards.size(); ++index) cards[index].number = visible[index];
+}
+
+Card& Device::card(CUdevice ordinal) {
+  return cards[ordinal_of(*this, ordinal)];
+}
+
+Ordinal ordinal_of(const Device& device, CUdevice number) {
+  require(number >= 0 && static_cast<std::size_t>(number) < device.cards.size(), CUDA_ERROR_INVALID_DEVICE);
+  return static_cast<Ordinal>(number);
+}
+
+Ordinal ordinal_of(const Device& device, const CUmemLocation& location) {
+  require(location.type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_INVALID_DEVICE);
+  return ordinal_of(device, location.id);
+}
 
 Device* find_device() noexcept {
   return the_device.load(std::memory_order_acquire);
@@ -34,7 +51,9 @@ CUresult start_device() noexcept {
       say_once(settings().error);
       return CUDA_ERROR_INVALID_VALUE;
     }
-    the_device.store(new Device, std::memory_order_release);
+    const std::vector<int> visible = visible_devices();
+    if (visible.empty()) return CUDA_ERROR_NO_DEVICE;
+    the_device.store(new Device(visible), std::memory_order_release);
     return CUDA_SUCCESS;
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -55,8 +74,9 @@ StreamRef make_stream(Device& device, Context& context, unsigned flags, int prio
   return stream;
 }
 
-ContextRef make_context(Device& device, unsigned flags, bool primary) {
+ContextRef make_context(Device& device, Ordinal ordinal, unsigned flags, bool primary) {
   auto context = std::make_shared<Context>();
+  context->ordinal = ordinal;
   context->flags = flags;
   context->primary = primary;
   context->id = device.next_id++;
@@ -64,6 +84,42 @@ ContextRef make_context(Device& device, unsigned flags, bool primary) {
   context->legacy_stream = make_stream(device, *context, CU_STREAM_DEFAULT, 0);
   context->legacy_stream->legacy = true;
   return context;
+}
+
+namespace {
+
+bool opened(const Device& device, Ordinal to, Ordinal owner) {
+  for (const auto& [handle, context] : device.contexts.all()) {
+    if (context->ordinal != to) continue;
+    for (const Context* peer : context->peers) {
+      if (peer->ordinal == owner) return true;
+    }
+  }
+  return false;
+}
+
+void free_memory_of(Device& device, const Context& context) {
+  for (auto entry = device.allocations.begin(); entry != device.allocations.end();) {
+    const auto here = entry++;
+    if (here->second.context == &context) require(free_allocation(device, here->first));
+  }
+  free_managed_of(device, context);
+  std::erase_if(device.live_graph_memory,
+                [&](const auto& entry) { return entry.second->owner == context.ordinal; });
+  device.card_of(context).graph_bytes = 0;
+}
+
+}  // namespace
+
+void open_peer(Device& device, Context& context, const Context& peer) {
+  context.peers.insert(&peer);
+  device.memory.open_group(peer.ordinal, context.ordinal, Access::kReadWrite);
+}
+
+void close_peer(Device& device, Context& context, const Context& peer) {
+  context.peers.erase(&peer);
+  if (opened(device, context.ordinal, peer.ordinal)) return;  // between other contexts of the two devices
+  device.memory.open_group(peer.ordinal, context.ordinal, Access::kNone);
 }
 
 void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
@@ -79,12 +135,11 @@ void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   }
   for (const void* handle : stale) device.events.remove(handle);
   unload_modules_of(device, *context);
-  while (!context->allocations.empty()) {
-    require(free_allocation(device, *context, context->allocations.begin()->first));
+  free_memory_of(device, *context);
+  while (!context->peers.empty()) close_peer(device, *context, **context->peers.begin());
+  for (const auto& [handle, other] : device.contexts.all()) {
+    if (other->peers.contains(context.get())) close_peer(device, *other, *context);
   }
-  free_managed_of(device, *context);
-  device.live_graph_memory.clear();
-  device.graph_bytes = 0;
   device.contexts.remove(context.get());
 }
 

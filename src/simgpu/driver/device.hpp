@@ -1,10 +1,10 @@
-// The one simulated device of the process and everything that handles name. It must not contain API
-// functions.
+// The simulated devices of the process and everything that handles name. It must not contain API functions.
 //
 // Locks: `mutex` guards all of it, contexts, streams, events, graphs and modules included; handed around as a
 // Lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,6 +20,8 @@
 #include "simgpu/memory/address_space.hpp"
 
 namespace refrain::simgpu::driver {
+
+using simgpu::Ordinal;
 
 struct Capture;
 struct Graph;
@@ -57,6 +59,7 @@ struct Event {
 };
 
 struct Context {
+  Ordinal ordinal = 0;  // of its device
   unsigned flags = 0;
   bool primary = false;
   unsigned references = 0;
@@ -64,8 +67,8 @@ struct Context {
   CUresult fault = CUDA_SUCCESS;  // sticky
   StreamRef legacy_stream;
   std::map<std::thread::id, StreamRef> thread_streams;
-  std::set<StreamRef> streams;  // all of them
-  std::map<DeviceAddress, std::uint64_t> allocations;
+  std::set<StreamRef> streams;     // all of them
+  std::set<const Context*> peers;  // whose memory it may use
   std::map<int, std::size_t> limits;
 };
 using ContextRef = std::shared_ptr<Context>;
@@ -73,7 +76,15 @@ using ContextRef = std::shared_ptr<Context>;
 struct HostRange {
   std::uint64_t bytes;
   unsigned flags;
-  bool owned;  // allocated by us, not registered: kernels reach it at the same address
+  bool owned;          // allocated by us, not registered: kernels reach it at the same address
+  ContextRef context;  // that it was made in; may be gone
+};
+
+// What cuMemAlloc and its like gave.
+struct Allocation {
+  std::uint64_t bytes;
+  Context* context;
+  std::shared_ptr<Pool> pool;  // nullptr: from none
 };
 
 // Memory behind one cuMemCreate. It lives while it has handles or mappings.
@@ -86,7 +97,7 @@ struct PhysicalMemory {
 struct Mapping {
   std::uint64_t bytes;
   PhysicalHandle handle;
-  unsigned long long access;
+  std::array<unsigned long long, kMaxDevices> access;  // CUmemAccess_flags of each device
 };
 
 // Memory that the host may touch at its device address.
@@ -121,19 +132,32 @@ struct Statistics {
   std::uint64_t map_calls = 0, unmap_calls = 0, create_calls = 0;
 };
 
+// One of the devices that the program sees.
+struct Card {
+  int number = 0;  // among all that there are, seen or not
+  ContextRef primary;
+  unsigned primary_flags = 0;
+  std::shared_ptr<Pool> default_pool;  // made at its first use
+  std::shared_ptr<Pool> current_pool;  // nullptr: the default one
+  std::uint64_t graph_bytes = 0, graph_peak_bytes = 0;
+  std::uint64_t stall_ns = 0;  // of VMM calls, charged to the next item that is queued
+  Statistics statistics;
+};
+
+// All of them: they share their addresses, one lock and one queue.
 struct Device {
-  Device();
+  explicit Device(const std::vector<int>& visible);
+  // Throws CUDA_ERROR_INVALID_DEVICE.
+  Card& card(CUdevice ordinal);
+  Card& card_of(const Context& context) noexcept { return cards[context.ordinal]; }
 
   std::mutex mutex;
   AddressSpace memory;
   Queue queue;
-  Statistics statistics;
+  std::vector<Card> cards;          // by ordinal
   DeviceAddress barrier_words = 0;  // of the cooperative launch that runs; 0: there was none yet
-  std::uint64_t stall_ns = 0;       // of VMM calls, charged to the next item that is queued
   std::uint64_t next_id = 1;
 
-  ContextRef primary;
-  unsigned primary_flags = 0;
   HandleTable<Context> contexts;
   HandleTable<Stream> streams;
   HandleTable<Event> events;
@@ -148,26 +172,29 @@ struct Device {
   std::map<DeviceAddress, ManagedRange> managed;
   std::map<DeviceAddress, std::weak_ptr<GraphMemory>> graph_memory;         // of all nodes that allocate
   std::map<DeviceAddress, std::shared_ptr<GraphMemory>> live_graph_memory;  // in use, in the order of calls
-  std::uint64_t graph_bytes = 0, graph_peak_bytes = 0;
   HandleTable<UserObject> user_objects;
   std::map<PhysicalHandle, PhysicalMemory> physical;
   std::map<DeviceAddress, Mapping> mappings;
   std::map<DeviceAddress, std::uint64_t> reservations;
   HandleTable<LinkState> link_states;
   HandleTable<Pool> pools;
-  std::shared_ptr<Pool> default_pool;                      // made at its first use
-  std::shared_ptr<Pool> current_pool;                      // nullptr: the default one
-  std::map<DeviceAddress, std::shared_ptr<Pool>> pool_of;  // of allocations that come from pools
+  std::map<DeviceAddress, Allocation> allocations;
 };
 
 // nullptr before cuInit.
 Device* find_device() noexcept;
 CUresult start_device() noexcept;
 
-ContextRef make_context(Device& device, unsigned flags, bool primary);
+ContextRef make_context(Device& device, Ordinal ordinal, unsigned flags, bool primary);
 // Everything in it goes; queued work is dropped.
 void destroy_context(Lock& lock, Device& device, const ContextRef& context);
 StreamRef make_stream(Device& device, Context& context, unsigned flags, int priority);
+// A context may use the memory of another one's device, or no longer.
+void open_peer(Device& device, Context& context, const Context& peer);
+void close_peer(Device& device, Context& context, const Context& peer);
+// The number of a device as the API writes it. Throws CUDA_ERROR_INVALID_DEVICE.
+Ordinal ordinal_of(const Device& device, CUdevice number);
+Ordinal ordinal_of(const Device& device, const CUmemLocation& location);
 
 // Also of memory that lies among the device's addresses: this one is the host's own.
 // The pinned range that holds all of [pointer, pointer + bytes), or nullptr.

@@ -1,6 +1,7 @@
 // cuInit and the cuDevice* queries. It must not hold contexts (context.cpp).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "simgpu/driver/profile.hpp"
@@ -11,9 +12,12 @@ namespace refrain::simgpu::driver {
 namespace {
 
 constexpr int kDriverVersion = 13000;
-constexpr char kBusId[] = "0000:01:00.0";
 
-int attribute_value(CUdevice_attribute attribute) {
+std::string bus_id(const Card& card) {
+  return fmt::format("0000:{:02x}:00.0", card.number + 1);
+}
+
+int attribute_value(CUdevice_attribute attribute, int number) {
   const Profile& device = profile();
   switch (attribute) {
 #define DEVICE_ATTRIBUTE(name, value) \
@@ -26,11 +30,8 @@ int attribute_value(CUdevice_attribute attribute) {
 }
 
 template <class Body>
-CUresult with_device(CUdevice ordinal, Body body) {
-  return api(Need::kDevice, [&](Session& session) {
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
-    body(session.device);
-  });
+CUresult with_card(CUdevice ordinal, Body body) {
+  return api(Need::kDevice, [&](Session& session) { body(session, session.device.card(ordinal)); });
 }
 
 void copy_text(char* out, int length, std::string_view text) {
@@ -57,27 +58,28 @@ CUresult cuDriverGetVersion(int* version) {
 }
 
 CUresult cuDeviceGetCount(int* count) {
-  return api(Need::kDevice, [&](Session&) {
+  return api(Need::kDevice, [&](Session& session) {
     require(count != nullptr);
-    *count = 1;
+    *count = static_cast<int>(session.device.cards.size());
   });
 }
 
 CUresult cuDeviceGet(CUdevice* out, int ordinal) {
-  return with_device(ordinal, [&](Device&) {
+  return with_card(ordinal, [&](Session&, Card&) {
     require(out != nullptr);
-    *out = 0;
+    *out = ordinal;
   });
 }
 
 CUresult cuDeviceGetName(char* name, int length, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device&) { copy_text(name, length, "simgpu"); });
+  return with_card(ordinal, [&](Session&, Card&) { copy_text(name, length, "simgpu"); });
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device&) {
+  return with_card(ordinal, [&](Session&, Card& card) {
     require(uuid != nullptr);
-    std::memcpy(uuid->bytes, "simgpu-device-0", sizeof(uuid->bytes));
+    const std::string text = fmt::format("simgpu-device-{}", card.number);
+    std::memcpy(uuid->bytes, text.c_str(), sizeof(uuid->bytes));
   });
 }
 
@@ -86,50 +88,61 @@ CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice ordinal) {
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device& device) {
+  return with_card(ordinal, [&](Session& session, Card&) {
     require(bytes != nullptr);
-    *bytes = device.memory.physical_total_bytes();
+    *bytes = session.device.memory.physical_total_bytes();
   });
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device&) {
+  return with_card(ordinal, [&](Session&, Card& card) {
     require(value != nullptr && attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
-    *value = attribute_value(attribute);
+    *value = attribute_value(attribute, card.number);
   });
 }
 
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device&) {
+  return with_card(ordinal, [&](Session&, Card& card) {
     require(major != nullptr && minor != nullptr);
-    *major = attribute_value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    *minor = attribute_value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    *major = attribute_value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, card.number);
+    *minor = attribute_value(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, card.number);
   });
 }
 
 CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice ordinal) {
-  return with_device(ordinal, [&](Device&) { copy_text(text, length, kBusId); });
+  return with_card(ordinal, [&](Session&, Card& card) { copy_text(text, length, bus_id(card)); });
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice* out, const char* text) {
-  return with_device(0, [&](Device&) {
+  return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr && text != nullptr);
-    require(std::string_view(text) == kBusId, CUDA_ERROR_INVALID_DEVICE);
-    *out = 0;
+    const auto& cards = session.device.cards;
+    const auto found =
+        std::find_if(cards.begin(), cards.end(), [&](const Card& card) { return bus_id(card) == text; });
+    require(found != cards.end(), CUDA_ERROR_INVALID_DEVICE);
+    *out = static_cast<CUdevice>(found - cards.begin());
   });
 }
 
 CUresult cuDeviceCanAccessPeer(int* can, CUdevice ordinal, CUdevice peer) {
-  return with_device(ordinal, [&](Device&) {
+  return with_card(ordinal, [&](Session& session, Card& card) {
     require(can != nullptr);
-    require(peer == 0, CUDA_ERROR_INVALID_DEVICE);
-    *can = 0;
+    *can = &session.device.card(peer) != &card ? 1 : 0;
   });
 }
 
-CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute, CUdevice ordinal, CUdevice peer) {
-  return with_device(ordinal, [&](Device&) {
-    require(value != nullptr && peer != ordinal);
-    throw CudaError(CUDA_ERROR_INVALID_DEVICE);  // there is no other
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice ordinal,
+                                 CUdevice peer) {
+  return with_card(ordinal, [&](Session& session, Card& card) {
+    require(value != nullptr);
+    require(&session.device.card(peer) != &card, CUDA_ERROR_INVALID_DEVICE);
+    switch (attribute) {
+      case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+      case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: *value = 1; return;
+      case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:  // all links are alike
+      case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+      case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: *value = 0; return;
+      default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
+    }
   });
 }

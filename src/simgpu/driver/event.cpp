@@ -9,8 +9,11 @@ constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMIN
 
 template <class Body>
 CUresult with_event(CUevent handle, Body body) {
-  return api(Need::kContext,
-             [&](Session& session) { return body(session, session.device.events.need(handle)); });
+  return api(Need::kContext, [&](Session& session) {
+    const auto event = session.device.events.need(handle);
+    session.enter(*event->context);
+    return body(session, event);
+  });
 }
 
 bool timing(const Event& event) {
@@ -37,7 +40,7 @@ CUresult cuEventCreate(CUevent* out, unsigned flags) {
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned flags) {
   return with_event(handle, [&](Session& session, const std::shared_ptr<Event>& event) {
     const StreamRef stream = session.stream(stream_handle);
-    require(event->context == stream->context);
+    require(event->context == stream->context, CUDA_ERROR_INVALID_HANDLE);
     if ((flags & CU_EVENT_RECORD_EXTERNAL) != 0) {
       require(stream->capture != nullptr);
       submit(session, stream, RecordEvent{event});
@@ -89,6 +92,7 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start_handle, CUeven
   return with_event(start_handle, [&](Session& session, const std::shared_ptr<Event>& start) {
     const auto end = session.device.events.need(end_handle);
     require(milliseconds != nullptr);
+    require(start->context->ordinal == end->context->ordinal, CUDA_ERROR_INVALID_HANDLE);
     require(timing(*start) && timing(*end), CUDA_ERROR_INVALID_HANDLE);
     require(start->recorded != nullptr && end->recorded != nullptr, CUDA_ERROR_INVALID_HANDLE);
     const auto done = [](const Event& event) { return event.recorded->state == Item::State::kDone; };

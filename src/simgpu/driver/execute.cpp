@@ -86,8 +86,10 @@ void run_copy(Device& device, const Copy& copy, Item& item) {
       device.memory.mark_written(written, length);
     }
   });
-  ++device.statistics.copies;
-  const bool inside = copy.source.on_device && copy.destination.on_device;
+  ++device.card_of(*item.context).statistics.copies;
+  const bool inside =
+      copy.source.on_device && copy.destination.on_device &&
+      device.memory.owner_of(copy.source.address) == device.memory.owner_of(copy.destination.address);
   const double rate = inside ? profile().memory_bytes_per_ns / 2 : profile().copy_bytes_per_ns;
   item.end_ns += transfer_ns(bytes, rate, item.in_graph);
 }
@@ -107,7 +109,7 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
       std::memcpy(to + index * fill.element_bytes, &fill.value, fill.element_bytes);  // little endian
     }
   }
-  ++device.statistics.memsets;
+  ++device.card_of(*item.context).statistics.memsets;
   item.end_ns += transfer_ns(row_bytes * fill.height, profile().memory_bytes_per_ns, item.in_graph);
 }
 
@@ -116,7 +118,7 @@ void run_fill(Device& device, const Fill& fill, Item& item) {
 DeviceAddress fresh_barrier_words(Device& device) {
   constexpr std::uint32_t kWords[] = {8, 0};
   if (device.barrier_words == 0 &&
-      device.memory.allocate(sizeof kWords, device.barrier_words, Kind::kHost) != MemoryError::kNone) {
+      device.memory.allocate(0, sizeof kWords, device.barrier_words, Kind::kHost) != MemoryError::kNone) {
     throw std::bad_alloc();
   }
   std::memcpy(device.memory.translate(device.barrier_words, sizeof kWords, Access::kReadWrite), kWords,
@@ -129,10 +131,10 @@ void run_kernel(Device& device, const KernelLaunch& launch, Item& item) {
   LaunchShape shape = launch.shape;
   if (launch.cooperative) shape.workspace = fresh_barrier_words(device);
   const std::unique_ptr<AccessRecord> accesses = begin_record();
-  const auto fault =
-      launch.function->kernel->run(shape, launch.params, item.start_ns, counts, accesses.get());
-  ++device.statistics.kernels;
-  device.statistics.thread_instructions += counts.thread_instructions;
+  const auto fault = launch.kernel->run(shape, launch.params, item.start_ns, counts, accesses.get());
+  Statistics& statistics = device.cards[launch.ordinal].statistics;
+  ++statistics.kernels;
+  statistics.thread_instructions += counts.thread_instructions;
   item.end_ns += kernel_ns(counts, item.in_graph);
   if (fault) throw FaultError{code_of(fault->kind), of_this_program(fault->message)};
   if (accesses != nullptr) log_launch(device, launch, *accesses);
@@ -175,10 +177,10 @@ void run_host_call(Lock& lock, const HostCall& call) {
   lock.lock();
 }
 
-void release_memory(Device& device, Context& context, const ReleaseMemory& release) {
+void release_memory(Device& device, const ReleaseMemory& release) {
   const DeviceAddress address = release.address;
-  const bool done = release.memory != nullptr ? detach_graph_memory(*release.memory)
-                                              : free_allocation(device, context, address);
+  const bool done =
+      release.memory != nullptr ? detach_graph_memory(*release.memory) : free_allocation(device, address);
   if (!done) {
     throw FaultError{CUDA_ERROR_ILLEGAL_ADDRESS,
                      fmt::format("cuMemFreeAsync: {:#x} was already freed", address)};
@@ -188,7 +190,7 @@ void release_memory(Device& device, Context& context, const ReleaseMemory& relea
 // What touches device memory, under the memory's own lock.
 void perform(Device& device, Item& item) {
   if (const auto* release = std::get_if<ReleaseMemory>(&item.operation)) {
-    return release_memory(device, *item.context, *release);
+    return release_memory(device, *release);
   }
   if (const auto* made = std::get_if<AllocateMemory>(&item.operation)) {
     if (!attach_graph_memory(*made->memory)) throw std::bad_alloc();
@@ -230,7 +232,7 @@ void execute(Lock& lock, Item& item) {
     device.queue.drop(*item.context);
   } catch (const FaultError& fault) {
     say(fault.message);
-    ++device.statistics.faults;
+    ++device.card_of(*item.context).statistics.faults;
     item.context->fault = fault.code;
     device.queue.drop(*item.context);
   }

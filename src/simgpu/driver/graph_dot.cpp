@@ -11,7 +11,7 @@ namespace refrain::simgpu::driver {
 namespace {
 
 std::string label_of(const Operation& operation) {
-  if (const auto* launch = std::get_if<KernelLaunch>(&operation)) return launch->function->kernel->name();
+  if (const auto* launch = std::get_if<KernelLaunch>(&operation)) return launch->kernel->name();
   switch (type_of(operation)) {
     case CU_GRAPH_NODE_TYPE_MEMCPY: return "memcpy";
     case CU_GRAPH_NODE_TYPE_MEMSET: return "memset";

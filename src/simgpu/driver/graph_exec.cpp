@@ -49,7 +49,7 @@ void launch_graph(Session& session, GraphExec& exec, const StreamRef& stream) {
     items.push_back(item);
   }
   device.queue.enlist(exit);
-  ++device.statistics.graph_launches;
+  ++device.card_of(*stream->context).statistics.graph_launches;
   exec.last = exit;
   stream->last = exit;
   device.queue.kick(session.lock, exit);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simgpu/driver/graph_nodes.hpp"
+#include "simgpu/driver/pool.hpp"
 
 namespace refrain::simgpu::driver {
 
@@ -13,11 +14,14 @@ GraphMemory::~GraphMemory() {
   if (address != 0) memory.release_range(address, mapped_bytes);
 }
 
-std::shared_ptr<GraphMemory> make_graph_memory(Device& device, const Graph& graph, std::uint64_t bytes) {
+std::shared_ptr<GraphMemory> make_graph_memory(Device& device, const Graph& graph, Ordinal owner,
+                                               std::uint64_t bytes) {
   require(bytes > 0);
   require(bytes <= device.memory.physical_total_bytes(), CUDA_ERROR_OUT_OF_MEMORY);
   const std::uint64_t unit = device.memory.granularity_bytes();
   auto out = std::make_shared<GraphMemory>(device.memory);
+  out->owner = owner;
+  out->access[owner] = Access::kReadWrite;
   out->bytes = bytes;
   out->mapped_bytes = (bytes + unit - 1) / unit * unit;
   out->graph = &graph;
@@ -47,9 +51,14 @@ bool has_memory_nodes(const Graph& graph) {
 
 bool attach_graph_memory(GraphMemory& it) {
   if (it.handle != 0) return false;
-  if (it.memory.create(it.mapped_bytes, it.handle) != MemoryError::kNone) return false;
-  return it.memory.map(it.address, it.mapped_bytes, 0, it.handle) == MemoryError::kNone &&
-         it.memory.set_access(it.address, it.mapped_bytes, Access::kReadWrite) == MemoryError::kNone;
+  if (it.memory.create(it.owner, it.mapped_bytes, it.handle) != MemoryError::kNone) return false;
+  if (it.memory.map(it.address, it.mapped_bytes, 0, it.handle) != MemoryError::kNone) return false;
+  for (Ordinal by = 0; by < kMaxDevices; ++by) {
+    if (it.access[by] == Access::kNone) continue;
+    if (it.memory.set_access(by, it.address, it.mapped_bytes, it.access[by]) != MemoryError::kNone)
+      return false;
+  }
+  return true;
 }
 
 bool detach_graph_memory(GraphMemory& it) {
@@ -62,20 +71,30 @@ bool detach_graph_memory(GraphMemory& it) {
 
 namespace {
 
-// The most that a launch has at a time, its nodes taken in their order.
-std::uint64_t peak_bytes(const GraphExec& exec) {
-  std::uint64_t now = 0, peak = 0;
+using Bytes = std::array<std::uint64_t, kMaxDevices>;
+
+// The most that a launch has at a time on each device, its nodes taken in their order.
+Bytes peak_bytes(const GraphExec& exec) {
+  Bytes now{}, peak{};
   for (const ExecNode& node : exec.nodes) {
-    if (const auto* made = std::get_if<AllocateMemory>(&node.operation)) now += made->memory->mapped_bytes;
-    const auto* gone = std::get_if<ReleaseMemory>(&node.operation);
-    if (gone != nullptr) now -= std::min(now, gone->memory->mapped_bytes);
-    peak = std::max(peak, now);
+    if (const auto* made = std::get_if<AllocateMemory>(&node.operation)) {
+      const Ordinal owner = made->memory->owner;
+      now[owner] += made->memory->mapped_bytes;
+      peak[owner] = std::max(peak[owner], now[owner]);
+    } else if (const auto* gone = std::get_if<ReleaseMemory>(&node.operation)) {
+      const Ordinal owner = gone->memory->owner;
+      now[owner] -= std::min(now[owner], gone->memory->mapped_bytes);
+    }
   }
   return peak;
 }
 
-bool has_room(const Device& device, std::uint64_t bytes) {
-  return bytes <= device.memory.physical_total_bytes() - device.memory.physical_used_bytes();
+bool has_room(const Device& device, const Bytes& wanted) {
+  for (Ordinal ordinal = 0; ordinal < kMaxDevices; ++ordinal) {
+    const std::uint64_t used = device.memory.physical_used_bytes(ordinal);
+    if (wanted[ordinal] > device.memory.physical_total_bytes() - used) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -89,8 +108,7 @@ std::vector<std::shared_ptr<GraphMemory>> claim_graph_memory(Session& session, c
     require((exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0);
     in_the_way.push_back(made->memory);
   }
-  if (const std::uint64_t bytes = peak_bytes(exec);
-      bytes > 0 && in_the_way.empty() && !has_room(device, bytes)) {
+  if (const Bytes bytes = peak_bytes(exec); in_the_way.empty() && !has_room(device, bytes)) {
     session.wait_all();  // what is queued may free some
     require(has_room(device, bytes), CUDA_ERROR_OUT_OF_MEMORY);
   }
@@ -98,8 +116,9 @@ std::vector<std::shared_ptr<GraphMemory>> claim_graph_memory(Session& session, c
   for (const ExecNode& node : exec.nodes) {
     if (const auto* made = std::get_if<AllocateMemory>(&node.operation)) {
       device.live_graph_memory[made->memory->address] = made->memory;
-      device.graph_bytes += made->memory->mapped_bytes;
-      device.graph_peak_bytes = std::max(device.graph_peak_bytes, device.graph_bytes);
+      Card& card = device.cards[made->memory->owner];
+      card.graph_bytes += made->memory->mapped_bytes;
+      card.graph_peak_bytes = std::max(card.graph_peak_bytes, card.graph_bytes);
     } else if (const auto* gone = std::get_if<ReleaseMemory>(&node.operation)) {
       forget_graph_memory(device, gone->address);
     }
@@ -111,7 +130,7 @@ std::shared_ptr<GraphMemory> forget_graph_memory(Device& device, DeviceAddress a
   const auto found = device.live_graph_memory.find(address);
   if (found == device.live_graph_memory.end()) return nullptr;
   auto memory = std::move(found->second);
-  device.graph_bytes -= memory->mapped_bytes;
+  device.cards[memory->owner].graph_bytes -= memory->mapped_bytes;
   device.live_graph_memory.erase(found);
   return memory;
 }
@@ -130,11 +149,14 @@ bool reachable(const Device& device, DeviceAddress address, std::uint64_t bytes,
 }
 
 Operation allocation_of(Device& device, const Graph& graph, const CUmemPoolProps& properties,
-                        std::size_t bytes, CUdeviceptr& address) {
+                        std::span<const CUmemAccessDesc> access, std::size_t bytes, CUdeviceptr& address) {
   require(properties.allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
-  require(properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE && properties.location.id == 0);
+  require(properties.location.type == CU_MEM_LOCATION_TYPE_DEVICE);
   if (properties.handleTypes != CU_MEM_HANDLE_TYPE_NONE) refuse("a graph allocation with a shareable handle");
-  auto memory = make_graph_memory(device, graph, bytes);
+  auto memory = make_graph_memory(device, graph, ordinal_of(device, properties.location), bytes);
+  for (const CUmemAccessDesc& wanted : access) {
+    memory->access[ordinal_of(device, wanted.location)] = access_of(wanted.flags);
+  }
   address = memory->address;
   return AllocateMemory{std::move(memory)};
 }
@@ -146,9 +168,8 @@ using namespace refrain::simgpu::driver;
 CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies,
                                 size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return add_graph_node(out, handle, dependencies, count, [&](Device& device, Graph& graph) {
-    return allocation_of(device, graph, params->poolProps, params->bytesize, params->dptr);
-  });
+  return add_graph_node(out, handle, dependencies, count,
+                        [&](Device& device, Graph& graph) { return allocation_of(device, graph, *params); });
 }
 
 CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies,
@@ -165,6 +186,7 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PA
     params->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     const GraphMemory& memory = *std::get<AllocateMemory>(node.operation).memory;
+    params->poolProps.location.id = memory.owner;
     params->bytesize = memory.bytes;
     params->dptr = memory.address;
   });
@@ -179,26 +201,26 @@ CUresult cuGraphMemFreeNodeGetParams(CUgraphNode handle, CUdeviceptr* address) {
 
 CUresult cuDeviceGetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute attribute, void* value) {
   return api(Need::kDevice, [&](Session& session) {
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
+    const Card& card = session.device.card(ordinal);
     require(value != nullptr && attribute >= CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT &&
             attribute <= CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH);
     const bool high =
         attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
-    *static_cast<cuuint64_t*>(value) = high ? session.device.graph_peak_bytes : session.device.graph_bytes;
+    *static_cast<cuuint64_t*>(value) = high ? card.graph_peak_bytes : card.graph_bytes;
   });
 }
 
 CUresult cuDeviceSetGraphMemAttribute(CUdevice ordinal, CUgraphMem_attribute attribute, void* value) {
   return api(Need::kDevice, [&](Session& session) {
-    require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE);
+    Card& card = session.device.card(ordinal);
     const bool high =
         attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
     require(high && value != nullptr && *static_cast<const cuuint64_t*>(value) == 0);
-    session.device.graph_peak_bytes = session.device.graph_bytes;
+    card.graph_peak_bytes = card.graph_bytes;
   });
 }
 
 // Nothing is kept that is not used.
 CUresult cuDeviceGraphMemTrim(CUdevice ordinal) {
-  return api(Need::kDevice, [&](Session&) { require(ordinal == 0, CUDA_ERROR_INVALID_DEVICE); });
+  return api(Need::kDevice, [&](Session& session) { session.device.card(ordinal); });
 }

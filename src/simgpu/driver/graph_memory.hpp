@@ -5,6 +5,8 @@
 // in the order of execution (`handle`).
 #pragma once
 
+#include <span>
+
 #include "simgpu/driver/graph.hpp"
 
 namespace refrain::simgpu::driver {
@@ -16,13 +18,17 @@ struct GraphMemory {
   GraphMemory& operator=(const GraphMemory&) = delete;
 
   AddressSpace& memory;
+  Ordinal owner = 0;                         // the device
+  std::array<Access, kMaxDevices> access{};  // of each device, once it has pages
   DeviceAddress address = 0;
   std::uint64_t bytes = 0, mapped_bytes = 0;
   PhysicalHandle handle = 0;     // 0: no pages now
   const Graph* graph = nullptr;  // whose node it is; may be gone
 };
 
-std::shared_ptr<GraphMemory> make_graph_memory(Device& device, const Graph& graph, std::uint64_t bytes);
+// On that device, which alone may use it at first.
+std::shared_ptr<GraphMemory> make_graph_memory(Device& device, const Graph& graph, Ordinal owner,
+                                               std::uint64_t bytes);
 // For nodes that free: the memory of a node of that graph. Throws CUDA_ERROR_INVALID_VALUE.
 std::shared_ptr<GraphMemory> graph_memory_of(const Device& device, const Graph& graph, DeviceAddress address);
 bool has_memory_nodes(const Graph& graph);
@@ -46,6 +52,12 @@ bool reachable(const Device& device, DeviceAddress address, std::uint64_t bytes,
 
 // The operation of a node that allocates, and the address that it will have.
 Operation allocation_of(Device& device, const Graph& graph, const CUmemPoolProps& properties,
-                        std::size_t bytes, CUdeviceptr& address);
+                        std::span<const CUmemAccessDesc> access, std::size_t bytes, CUdeviceptr& address);
+template <class Params>  // of either version
+Operation allocation_of(Device& device, const Graph& graph, Params& params) {
+  require(params.accessDescs != nullptr || params.accessDescCount == 0);
+  return allocation_of(device, graph, params.poolProps, {params.accessDescs, params.accessDescCount},
+                       params.bytesize, params.dptr);
+}
 
 }  // namespace refrain::simgpu::driver

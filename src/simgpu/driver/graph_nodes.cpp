@@ -10,7 +10,13 @@ namespace {
 template <class Make>
 CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count, Make make) {
   return add_graph_node(out, graph, dependencies, count,
-                        [&](Device& device, Graph&) { return make(device); });
+                        [&](Device& device, Graph&) { return make(device, current_ordinal()); });
+}
+
+// A kernel's new parameters are for the device that it is on; the others' device does not matter.
+Ordinal device_of(const Operation& operation) {
+  const auto* kernel = std::get_if<KernelLaunch>(&operation);
+  return kernel != nullptr ? kernel->ordinal : current_ordinal();
 }
 
 // What a kernel's new parameters do not say stays.
@@ -26,7 +32,7 @@ template <class Kind, class Make>
 CUresult set(CUgraphNode handle, Make make) {
   return api(Need::kDevice, [&](Session& session) {
     GraphNode& node = need_kind<Kind>(session.device, handle);
-    replace<Kind>(node.operation, make(session.device));
+    replace<Kind>(node.operation, make(session.device, device_of(node.operation)));
   });
 }
 
@@ -34,19 +40,19 @@ template <class Kind, class Make>
 CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, Make make) {
   return api(Need::kDevice, [&](Session& session) {
     ExecNode& node = need_exec_node(session.device, exec_handle, handle);
-    replace<Kind>(node.operation, make(session.device));
+    replace<Kind>(node.operation, make(session.device, device_of(node.operation)));
   });
 }
 
 auto kernel_of(const CUDA_KERNEL_NODE_PARAMS_v2* params) {
-  return [params](Device& device) {
+  return [params](Device& device, Ordinal ordinal) {
     require(params != nullptr);
-    return launch_of(device, *params);
+    return launch_of(device, ordinal, *params);
   };
 }
 
 auto kernel_of(const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  return [params](Device& device) {
+  return [params](Device& device, Ordinal ordinal) {
     require(params != nullptr);
     CUDA_KERNEL_NODE_PARAMS_v2 wide{};
     wide.func = params->func;
@@ -59,33 +65,33 @@ auto kernel_of(const CUDA_KERNEL_NODE_PARAMS_v1* params) {
     wide.sharedMemBytes = params->sharedMemBytes;
     wide.kernelParams = params->kernelParams;
     wide.extra = params->extra;
-    return launch_of(device, wide);
+    return launch_of(device, ordinal, wide);
   };
 }
 
 auto copy_from(const CUDA_MEMCPY3D* params) {
-  return [params](Device& device) {
+  return [params](Device& device, Ordinal) {
     require(params != nullptr);
     return copy_of(device, *params);
   };
 }
 
 auto fill_from(const CUDA_MEMSET_NODE_PARAMS* params) {
-  return [params](Device&) {
+  return [params](Device&, Ordinal) {
     require(params != nullptr);
     return fill_of(*params);
   };
 }
 
 auto host_from(const CUDA_HOST_NODE_PARAMS* params) {
-  return [params](Device&) {
+  return [params](Device&, Ordinal) {
     require(params != nullptr && params->fn != nullptr);
     return HostCall{params->fn, nullptr, nullptr, params->userData};
   };
 }
 
 auto child_from(CUgraph child) {
-  return [child](Device& device) {
+  return [child](Device& device, Ordinal) {
     auto clone = clone_graph(device, *device.graphs.need(child, CUDA_ERROR_INVALID_VALUE));
     clone->embedded = true;
     return ChildGraph{std::move(clone)};
@@ -94,7 +100,7 @@ auto child_from(CUgraph child) {
 
 template <class Kind>
 auto event_from(CUevent event) {
-  return [event](Device& device) { return Kind{device.events.need(event)}; };
+  return [event](Device& device, Ordinal) { return Kind{device.events.need(event)}; };
 }
 
 template <class Kind>
@@ -205,7 +211,7 @@ CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, size_t count) {
-  return add(out, graph, dependencies, count, [](Device&) { return Nothing{}; });
+  return add(out, graph, dependencies, count, [](Device&, Ordinal) { return Nothing{}; });
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,

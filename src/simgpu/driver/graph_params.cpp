@@ -22,6 +22,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 older(const CUDA_KERNEL_NODE_PARAMS_v3& from) {
   out.kernelParams = from.kernelParams;
   out.extra = from.extra;
   out.kern = from.kern;
+  out.ctx = from.ctx;
   return out;
 }
 
@@ -44,9 +45,8 @@ CUDA_HOST_NODE_PARAMS older(const CUDA_HOST_NODE_PARAMS_v2& from) {
 
 CUresult add_allocation(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, std::size_t count,
                         CUDA_MEM_ALLOC_NODE_PARAMS_v2& params) {
-  return add_graph_node(out, graph, before, count, [&](Device& device, Graph& into) {
-    return allocation_of(device, into, params.poolProps, params.bytesize, params.dptr);
-  });
+  return add_graph_node(out, graph, before, count,
+                        [&](Device& device, Graph& into) { return allocation_of(device, into, params); });
 }
 
 CUresult add_any(CUgraphNode* out, CUgraph graph, const CUgraphNode* before, std::size_t count,

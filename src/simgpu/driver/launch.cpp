@@ -12,7 +12,7 @@
 namespace refrain::simgpu::driver {
 namespace {
 
-void check_shape(const Function& function, const LaunchShape& shape) {
+void check_shape(const Kernel& kernel, int most_dynamic_bytes, const LaunchShape& shape) {
   const Dim3& grid = shape.grid;
   const Dim3& block = shape.block;
   const std::uint32_t dynamic = shape.dynamic_shared_bytes;
@@ -20,15 +20,15 @@ void check_shape(const Function& function, const LaunchShape& shape) {
   require(grid.x <= 2147483647 && grid.y <= 65535 && grid.z <= 65535);
   require(block.x <= 1024 && block.y <= 1024 && block.z <= 64);
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  require(threads <= function.kernel->max_threads_per_block());
-  require(dynamic <= static_cast<std::uint32_t>(function.max_dynamic_shared_bytes));
+  require(threads <= kernel.max_threads_per_block());
+  require(dynamic <= static_cast<std::uint32_t>(most_dynamic_bytes));
 }
 
 // Blocks that wait for each other must all be there.
-void check_resident(const Function& function, const LaunchShape& shape) {
+void check_resident(const Kernel& kernel, const LaunchShape& shape) {
   const std::uint64_t blocks = std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
-  const std::uint64_t fit = blocks_that_fit(function, threads, shape.dynamic_shared_bytes);
+  const std::uint64_t fit = blocks_that_fit(kernel, threads, shape.dynamic_shared_bytes);
   require(blocks <= fit * profile().multiprocessors, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
@@ -84,21 +84,26 @@ void read_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value,
 CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, void** params, void** extra,
                 bool cooperative = false) {
   return api(Need::kContext, [&](Session& session) {
+    const Ordinal current = session.context->ordinal;
     const StreamRef stream = session.stream(handle);
-    submit(session, stream, launch_of(session.device, function, shape, params, extra, cooperative));
+    require(stream->context->ordinal == current, CUDA_ERROR_INVALID_HANDLE);
+    submit(session, stream, launch_of(session.device, current, function, shape, params, extra, cooperative));
   });
 }
 
 }  // namespace
 
-KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShape& shape, void* const* params,
-                       void* const* extra, bool cooperative) {
+KernelLaunch launch_of(Device& device, Ordinal ordinal, CUfunction handle, const LaunchShape& shape,
+                       void* const* params, void* const* extra, bool cooperative) {
   KernelLaunch out;
   out.function = device.functions.need(handle);
+  const Kernel& kernel = kernel_on(device, *out.function, ordinal);
+  out.ordinal = ordinal;
+  out.kernel = &kernel;
+  out.code = out.function->library->code[ordinal];
   out.shape = shape;
-  check_shape(*out.function, shape);
+  check_shape(kernel, out.function->attributes[ordinal].max_dynamic_shared_bytes, shape);
   set_cooperative(out, cooperative);
-  const Kernel& kernel = *out.function->kernel;
   out.params.resize(kernel.param_bytes());
   require(params == nullptr || extra == nullptr);
   if (params != nullptr) {
@@ -112,7 +117,7 @@ KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShap
 }
 
 void set_cooperative(KernelLaunch& launch, bool cooperative) {
-  if (cooperative) check_resident(*launch.function, launch.shape);
+  if (cooperative) check_resident(*launch.kernel, launch.shape);
   launch.cooperative = cooperative;
 }
 
@@ -122,18 +127,22 @@ void set_launch_attribute(KernelLaunch& launch, CUlaunchAttributeID id, const CU
   set_cooperative(launch, attributes.cooperative);
 }
 
-KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
+KernelLaunch launch_of(Device& device, Ordinal otherwise, const CUDA_KERNEL_NODE_PARAMS_v2& params) {
   CUfunction function = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
+  const Library& library = *device.functions.need(function)->library;
+  Ordinal ordinal = library.is_module ? library.context->ordinal : otherwise;
+  if (params.func == nullptr && params.ctx != nullptr)
+    ordinal = device.contexts.need(params.ctx, CUDA_ERROR_INVALID_CONTEXT)->ordinal;
   const LaunchShape shape{{params.gridDimX, params.gridDimY, params.gridDimZ},
                           {params.blockDimX, params.blockDimY, params.blockDimZ},
                           params.sharedMemBytes};
-  return launch_of(device, function, shape, params.kernelParams, params.extra);
+  return launch_of(device, ordinal, function, shape, params.kernelParams, params.extra);
 }
 
 CUDA_KERNEL_NODE_PARAMS_v2 params_of(GraphNode& node) {
   auto& launch = std::get<KernelLaunch>(node.operation);
   node.param_pointers.clear();
-  for (const KernelParam& param : launch.function->kernel->params()) {
+  for (const KernelParam& param : launch.kernel->params()) {
     node.param_pointers.push_back(launch.params.data() + param.offset_bytes);
   }
   CUDA_KERNEL_NODE_PARAMS_v2 out{};

@@ -5,10 +5,11 @@
 
 namespace refrain::simgpu::driver {
 
-// Checks the shape against device and function and copies the parameters.
-KernelLaunch launch_of(const Device& device, CUfunction handle, const LaunchShape& shape, void* const* params,
-                       void* const* extra, bool cooperative = false);
-KernelLaunch launch_of(const Device& device, const CUDA_KERNEL_NODE_PARAMS_v2& params);
+// Of the function on that device: checks the shape and copies the parameters.
+KernelLaunch launch_of(Device& device, Ordinal ordinal, CUfunction handle, const LaunchShape& shape,
+                       void* const* params, void* const* extra, bool cooperative = false);
+// On the device of the context in params, of the function's module, or else that one.
+KernelLaunch launch_of(Device& device, Ordinal otherwise, const CUDA_KERNEL_NODE_PARAMS_v2& params);
 // Throws CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE.
 void set_cooperative(KernelLaunch& launch, bool cooperative);
 // Takes one in; hints are ignored, others refused.

@@ -12,7 +12,7 @@ CUresult load_as_module(CUmodule* out, Source (*choose)(const void*), const void
     require(out != nullptr && image != nullptr);
     auto library = add_library(session.device, choose(image), session.context.get());
     try {
-      load(session.device, *library);
+      load(session.device, *library, session.context->ordinal);
       log.write({});
     } catch (const std::exception&) {
       log.write(library->load_log);
@@ -34,11 +34,16 @@ CUresult load_as_library(CUlibrary* out, Source (*choose)(const void*), const vo
   });
 }
 
-// The loaded library or module behind a handle.
+// The library or module behind a handle, loaded on the call's device: its functions are known.
 std::shared_ptr<Library> loaded(Session& session, const void* handle) {
   auto library = session.device.libraries.need(handle);
-  load(session.device, *library);
+  load(session.device, *library, session.ordinal());
   return library;
+}
+
+// The code of a library on the call's device.
+const Module& code_of(Session& session, const void* handle) {
+  return *load(session.device, *session.device.libraries.need(handle), session.ordinal());
 }
 
 template <class Handle>
@@ -48,20 +53,29 @@ Handle find_function(Library& library, const char* name) {
   return reinterpret_cast<Handle>(found->second.get());
 }
 
-void find_global(const Library& library, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+void find_global(const Module& code, const char* name, CUdeviceptr* address, std::size_t* bytes) {
   require(name != nullptr && (address != nullptr || bytes != nullptr));
-  const GlobalVariable* global = library.code->find_global(name);
+  const GlobalVariable* global = code.find_global(name);
   require(global != nullptr, CUDA_ERROR_NOT_FOUND);
   if (address != nullptr) *address = global->address;
   if (bytes != nullptr) *bytes = global->bytes;
 }
 
+// The code of a library wherever it is loaded, for what is the same there.
+const Module& any_code_of(Session& session, const void* handle) {
+  const auto library = session.device.libraries.need(handle);
+  for (const auto& code : library->code) {
+    if (code != nullptr) return *code;
+  }
+  return code_of(session, handle);
+}
+
 // A variable that is managed, and only such.
-void find_managed(const Library& library, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+void find_managed(const Module& code, const char* name, CUdeviceptr* address, std::size_t* bytes) {
   require(name != nullptr);
-  const GlobalVariable* global = library.code->find_global(name);
+  const GlobalVariable* global = code.find_global(name);
   require(global != nullptr && global->managed, CUDA_ERROR_NOT_FOUND);
-  find_global(library, name, address, bytes);
+  find_global(code, name, address, bytes);
 }
 
 template <class Handle>
@@ -130,7 +144,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule mo
 
 CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
   return api(Need::kContext,
-             [&](Session& session) { find_global(*loaded(session, module), name, address, bytes); });
+             [&](Session& session) { find_global(code_of(session, module), name, address, bytes); });
 }
 
 CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option*, void**, unsigned,
@@ -178,10 +192,10 @@ CUresult cuLibraryGetModule(CUmodule* out, CUlibrary handle) {
 
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
   return api(Need::kContext,
-             [&](Session& session) { find_global(*loaded(session, handle), name, address, bytes); });
+             [&](Session& session) { find_global(code_of(session, handle), name, address, bytes); });
 }
 
 CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const char* name) {
   return api(Need::kDevice,
-             [&](Session& session) { find_managed(*loaded(session, handle), name, address, bytes); });
+             [&](Session& session) { find_managed(any_code_of(session, handle), name, address, bytes); });
 }

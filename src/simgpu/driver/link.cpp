@@ -47,9 +47,9 @@ void append(LinkState& state, std::vector<std::string> texts) {
 }
 
 // Links once to see whether it can be done.
-void try_to_link(Device& device, LinkState& state) {
+void try_to_link(Session& session, LinkState& state) {
   try {
-    load_linked(state.ptx, device.memory, execution_settings());
+    load_linked(state.ptx, session.device.memory, execution_settings(session.context->ordinal));
     state.log.write({});
   } catch (const LoadError& error) {
     say(error.what());
@@ -93,7 +93,7 @@ CUresult cuLinkComplete(CUlinkState handle, void** image, size_t* bytes) {
   return with_state(handle, [&](Session& session, LinkState& state) {
     require(image != nullptr && bytes != nullptr && !state.ptx.empty());
     if (state.image.empty()) {
-      try_to_link(session.device, state);
+      try_to_link(session, state);
       state.image = linked_image(state.ptx);
     }
     *image = state.image.data();

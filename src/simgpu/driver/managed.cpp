@@ -10,8 +10,9 @@ namespace {
 DeviceAddress allocate_managed(Session& session, std::size_t bytes) {
   Device& device = session.device;
   DeviceAddress address = 0;
-  require(device.memory.allocate(bytes, address, Kind::kManaged) == MemoryError::kNone,
-          CUDA_ERROR_OUT_OF_MEMORY);
+  require(
+      device.memory.allocate(session.context->ordinal, bytes, address, Kind::kManaged) == MemoryError::kNone,
+      CUDA_ERROR_OUT_OF_MEMORY);
   try {
     device.managed.emplace(address, ManagedRange{bytes, session.context.get()});
   } catch (const std::bad_alloc&) {
@@ -27,12 +28,34 @@ void check_managed(const Session& session, CUdeviceptr address, std::size_t byte
   require(found != nullptr && bytes > 0 && bytes <= found->second.bytes - (address - found->first));
 }
 
-CUresult advise(CUdeviceptr address, std::size_t bytes) {
-  return api(Need::kContext, [&](Session& session) { check_managed(session, address, bytes); });
+// The host, or a device.
+void check_place(const Device& device, const CUmemLocation& where) {
+  require(where.type != CU_MEM_LOCATION_TYPE_INVALID);
+  if (where.type == CU_MEM_LOCATION_TYPE_DEVICE) ordinal_of(device, where);
 }
 
-CUresult prefetch(CUdeviceptr address, std::size_t bytes, CUstream stream) {
+CUmemLocation place_of(CUdevice device) {
+  CUmemLocation out{};
+  out.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+  out.id = device;
+  return out;
+}
+
+bool names_place(CUmem_advise advice) {
+  return advice != CU_MEM_ADVISE_SET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_READ_MOSTLY &&
+         advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+}
+
+CUresult advise(CUdeviceptr address, std::size_t bytes, CUmem_advise advice, const CUmemLocation& where) {
   return api(Need::kContext, [&](Session& session) {
+    if (names_place(advice)) check_place(session.device, where);
+    check_managed(session, address, bytes);
+  });
+}
+
+CUresult prefetch(CUdeviceptr address, std::size_t bytes, const CUmemLocation& where, CUstream stream) {
+  return api(Need::kContext, [&](Session& session) {
+    check_place(session.device, where);
     session.stream(stream);
     check_managed(session, address, bytes);
   });
@@ -75,18 +98,19 @@ CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
   });
 }
 
-CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise, CUdevice) {
-  return advise(address, bytes);
+CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  return advise(address, bytes, advice, place_of(device));
 }
-CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise, CUmemLocation) {
-  return advise(address, bytes);
+CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation where) {
+  return advise(address, bytes, advice, where);
 }
-CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice, CUstream stream) {
-  return prefetch(address, bytes, stream);
+CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
+  return prefetch(address, bytes, place_of(device), stream);
 }
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation, unsigned, CUstream stream) {
-  return prefetch(address, bytes, stream);
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation where, unsigned,
+                               CUstream stream) {
+  return prefetch(address, bytes, where, stream);
 }
 CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr address, size_t, unsigned) {
-  return prefetch(address, 1, stream);
+  return prefetch(address, 1, place_of(CU_DEVICE_CPU), stream);
 }

@@ -29,9 +29,10 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
     require(out != nullptr && bytes > 0);
     require((flags & ~7U) == 0);
     DeviceAddress address = 0;
-    require(session.device.memory.allocate(bytes, address, Kind::kHost) == MemoryError::kNone,
+    const Ordinal owner = session.context->ordinal;
+    require(session.device.memory.allocate(owner, bytes, address, Kind::kHost) == MemoryError::kNone,
             CUDA_ERROR_OUT_OF_MEMORY);
-    session.device.host_ranges[address] = {bytes, flags, true};
+    session.device.host_ranges[address] = {bytes, flags, true, session.context};
     *out = reinterpret_cast<void*>(address);
   });
 }
@@ -44,7 +45,8 @@ CUresult allocate_async(CUdeviceptr* out, std::size_t bytes, CUstream handle, Ch
     const StreamRef stream = session.stream(handle);
     const std::shared_ptr<Pool> pool = choose(session);
     if (stream->capture != nullptr) {
-      auto memory = make_graph_memory(session.device, *stream->capture->graph, bytes);
+      auto memory = make_graph_memory(session.device, *stream->capture->graph, pool->ordinal, bytes);
+      for (Ordinal by = 0; by < kMaxDevices; ++by) memory->access[by] = access_of(pool->access[by]);
       *out = memory->address;
       return capture_operation(*stream, AllocateMemory{std::move(memory)});
     }
@@ -61,7 +63,8 @@ using refrain::simgpu::MemoryError;
 CUresult cuMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return api(Need::kContext, [&](Session& session) {
     const auto& memory = session.device.memory;
-    if (free_bytes != nullptr) *free_bytes = memory.physical_total_bytes() - memory.physical_used_bytes();
+    const std::uint64_t used = memory.physical_used_bytes(session.context->ordinal);
+    if (free_bytes != nullptr) *free_bytes = memory.physical_total_bytes() - used;
     if (total_bytes != nullptr) *total_bytes = memory.physical_total_bytes();
   });
 }
@@ -91,13 +94,21 @@ CUresult cuMemFree(CUdeviceptr address) {
   return api(Need::kContext, [&](Session& session) {
     if (address == 0) return;
     session.forbid_while_capturing();
-    const bool managed = session.device.managed.contains(address);
+    const auto managed = session.device.managed.find(address);
+    const auto given = session.device.allocations.find(address);
+    const bool is_managed = managed != session.device.managed.end();
     const auto of_graph = forget_graph_memory(session.device, address);
-    require(managed || of_graph != nullptr || session.context->allocations.contains(address));
+    require(is_managed || of_graph != nullptr || given != session.device.allocations.end());
+    // Whichever context asks, that of the memory is meant.
+    const Context* owner = is_managed                                  ? managed->second.context
+                           : given != session.device.allocations.end() ? given->second.context
+                                                                       : nullptr;
+    if (owner != nullptr) session.enter(*owner);
+    if (is_managed) session.wait_everywhere();
     session.wait_all();  // as on a device, a free waits for the work that may use the memory
     if (of_graph != nullptr) return require(detach_graph_memory(*of_graph));
-    if (managed) return free_managed(session.device, address);
-    require(free_allocation(session.device, *session.context, address));
+    if (is_managed) return free_managed(session.device, address);
+    require(free_allocation(session.device, address));
   });
 }
 
@@ -114,7 +125,7 @@ CUresult cuMemFreeHost(void* pointer) {
     const auto found = ranges.find(reinterpret_cast<std::uintptr_t>(pointer));
     require(found != ranges.end() && found->second.owned);
     session.forbid_while_capturing();
-    session.wait_all();
+    session.wait_everywhere();
     ranges.erase(reinterpret_cast<std::uintptr_t>(pointer));
     require(session.device.memory.free(reinterpret_cast<CUdeviceptr>(pointer)) == MemoryError::kNone);
   });
@@ -129,7 +140,7 @@ CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned flags) {
     const bool next = after != ranges.end() && after->first - begin < bytes;
     require(!next && find_host_range(session.device, pointer, 1) == nullptr,
             CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-    ranges[begin] = {bytes, flags, false};
+    ranges[begin] = {bytes, flags, false, session.context};
   });
 }
 
@@ -165,7 +176,9 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, CUstream stream) {
-  return allocate_async(out, bytes, stream, [](Session& session) { return current_pool(session.device); });
+  return allocate_async(out, bytes, stream, [](Session& session) {
+    return current_pool(session.device, session.context->ordinal);
+  });
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, CUmemoryPool pool, CUstream stream) {
@@ -182,7 +195,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
       memory = graph_memory_of(session.device, *stream->capture->graph, address);
     } else {
       memory = forget_graph_memory(session.device, address);
-      require(memory != nullptr || session.context->allocations.contains(address));
+      require(memory != nullptr || session.device.allocations.contains(address));
     }
     submit(session, stream, ReleaseMemory{address, std::move(memory)});
   });

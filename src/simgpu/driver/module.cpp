@@ -59,15 +59,19 @@ std::string choose_of_entries(const std::vector<fatbin::Entry>& entries) {
 }
 
 void forget_managed(Device& device, const Library& library) {
-  if (library.code == nullptr) return;
-  for (const GlobalVariable& global : library.code->globals()) {
-    if (global.managed) device.managed.erase(global.address);
+  for (const auto& code : library.code) {
+    if (code == nullptr) continue;
+    for (const GlobalVariable& global : code->globals()) {
+      if (global.managed) device.managed.erase(global.address);
+    }
   }
 }
 
-std::unique_ptr<Module> make_code(Device& device, const Source& source) {
-  auto code = source.native != nullptr ? load_native(*source.native, device.memory)
-                                       : load_linked(source.ptx, device.memory, execution_settings());
+std::unique_ptr<Module> make_code(Device& device, Library& library, Ordinal ordinal) {
+  const Source& source = library.source;
+  if (source.native != nullptr) return load_native(*source.native, device.memory, ordinal);
+  if (library.managed == nullptr) library.managed = std::make_shared<ManagedVariables>(device.memory);
+  auto code = load_linked(source.ptx, device.memory, execution_settings(ordinal), library.managed);
   for (const GlobalVariable& global : code->globals()) {
     if (global.managed) device.managed.emplace(global.address, ManagedRange{global.bytes, nullptr});
   }
@@ -178,29 +182,53 @@ std::shared_ptr<Library> add_library(Device& device, Source source, Context* mod
   return library;
 }
 
-void load(Device& device, Library& library) {
+namespace {
+
+void add_functions(Device& device, Library& library, const Module& code) {
+  for (const auto& kernel : code.kernels()) {
+    auto function = std::make_shared<Function>();
+    function->library = &library;
+    function->name = kernel->name();
+    for (auto& attributes : function->attributes) {
+      attributes.max_dynamic_shared_bytes =
+          std::max(0, kDefaultDynamicSharedBytes - static_cast<int>(kernel->static_shared_bytes()));
+    }
+    device.functions.add(function);
+    library.functions.emplace(kernel->name(), std::move(function));
+  }
+}
+
+}  // namespace
+
+const std::shared_ptr<Module>& load(Device& device, Library& library, Ordinal ordinal) {
   require(library.load_error == CUDA_SUCCESS, library.load_error);
-  if (library.code != nullptr) return;
+  if (library.is_module) ordinal = library.context->ordinal;
+  auto& code = library.code[ordinal];
+  if (code != nullptr) return code;
   try {
-    library.code = make_code(device, library.source);
+    code = make_code(device, library, ordinal);
   } catch (const LoadError& error) {
     say(error.what());
     library.load_error = CUDA_ERROR_INVALID_PTX;
     library.load_log = error.what();
     throw CudaError(CUDA_ERROR_INVALID_PTX);
   }
-  const std::string module_id = log_module(library.source);
-  for (const auto& kernel : library.code->kernels()) {
-    auto function = std::make_shared<Function>();
-    function->library = &library;
-    function->code = library.code;
-    function->kernel = kernel.get();
-    function->module_id = module_id;
-    function->max_dynamic_shared_bytes =
-        std::max(0, kDefaultDynamicSharedBytes - static_cast<int>(kernel->static_shared_bytes()));
-    device.functions.add(function);
-    library.functions.emplace(kernel->name(), std::move(function));
+  if (library.module_id.empty()) library.module_id = log_module(library.source);
+  if (library.functions.empty()) add_functions(device, library, *code);
+  return code;
+}
+
+const Kernel& kernel_on(Device& device, const Function& function, Ordinal ordinal) {
+  Library& library = *function.library;
+  require(!library.is_module || library.context->ordinal == ordinal, CUDA_ERROR_INVALID_HANDLE);
+  return *load(device, library, ordinal)->find_kernel(function.name);
+}
+
+const Kernel& any_kernel(Device& device, const Function& function) {
+  for (const auto& code : function.library->code) {
+    if (code != nullptr) return *code->find_kernel(function.name);
   }
+  return kernel_on(device, function, 0);
 }
 
 void unload(Device& device, Library& library) {
@@ -217,17 +245,18 @@ void unload_modules_of(Device& device, const Context& context) {
   for (const auto& library : gone) unload(device, *library);
 }
 
-void reload_libraries(Device& device) {
+void reload_libraries(Device& device, Ordinal ordinal) {
   for (const auto& [handle, library] : device.libraries.all()) {
-    if (library->is_module || library->code == nullptr) continue;
-    for (const auto& [name, function] : library->functions) function->code = nullptr;
-    forget_managed(device, *library);
-    library->code = nullptr;  // the old variables go before the new ones come
-    library->code = make_code(device, library->source);
-    for (const auto& [name, function] : library->functions) {
-      function->code = library->code;
-      function->kernel = library->code->find_kernel(name);
+    auto& code = library->code[ordinal];
+    if (library->is_module || code == nullptr) continue;
+    const auto loaded = std::count_if(library->code.begin(), library->code.end(),
+                                      [](const auto& other) { return other != nullptr; });
+    if (loaded == 1) {  // nobody else needs the managed ones
+      forget_managed(device, *library);
+      library->managed.reset();
     }
+    code.reset();  // the old variables go before the new ones come
+    code = make_code(device, *library, ordinal);
   }
 }
 

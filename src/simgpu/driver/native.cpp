@@ -24,8 +24,9 @@ constexpr std::uint32_t kRegisters = 32;
 
 struct NativeRun : native::Run {
   const AddressSpace* memory;
+  Ordinal device;
   const std::string* kernel;
-  ExecutionCounts* counts;
+  ExecutionCounts counts;
   AccessRecord* accesses;
   std::optional<Fault> fault;
 
@@ -51,15 +52,17 @@ std::byte* reach(native::Run* base, std::uint64_t address, std::uint64_t bytes, 
     return nullptr;
   }
   const bool writes = (access & native::kWrite) != 0;
-  std::byte* pointer = run.memory->translate(address, bytes, writes ? Access::kReadWrite : Access::kRead);
+  std::byte* pointer = run.memory->translate(address, bytes, writes ? Access::kReadWrite : Access::kRead,
+                                             Accessor::device(run.device));
   if (pointer == nullptr) {
     run.fault = Fault{FaultKind::kIllegalAddress, describe(run, call, operand, access, bytes, address) +
-                                                      ": " + run.memory->describe(address)};
+                                                      ": " + run.memory->describe(address, run.device)};
     return nullptr;
   }
   if ((access & native::kRead) != 0 && !run.check_read(address, bytes)) {
-    const std::string what = describe(run, call, operand, access, bytes, address) +
-                             ", some of which nothing has written: " + run.memory->describe(address);
+    const std::string what =
+        describe(run, call, operand, access, bytes, address) +
+        ", some of which nothing has written: " + run.memory->describe(address, run.device);
     if (settings().report) {
       say_once(what);
     } else {
@@ -72,8 +75,8 @@ std::byte* reach(native::Run* base, std::uint64_t address, std::uint64_t bytes, 
     if ((access & native::kRead) != 0) run.accesses->add(Use::kRead, address, bytes);
     if (writes) run.accesses->add(Use::kWrite, address, bytes);
   }
-  if ((access & native::kRead) != 0) run.counts->global_read_bytes += bytes;
-  if (writes) run.counts->global_written_bytes += bytes;
+  if ((access & native::kRead) != 0) run.counts.global_read_bytes += bytes;
+  if (writes) run.counts.global_written_bytes += bytes;
   return pointer;
 }
 
@@ -84,8 +87,8 @@ void fail(native::Run* base, const char* message) {
 
 class NativeKernel final : public Kernel {
  public:
-  NativeKernel(const native::Kernel& row, const AddressSpace& memory)
-      : name_(row.name), body_(row.body), memory_(memory) {
+  NativeKernel(const native::Kernel& row, const AddressSpace& memory, Ordinal device)
+      : name_(row.name), body_(row.body), memory_(memory), device_(device) {
     for (std::uint32_t index = 0; index < row.param_count; ++index) {
       const std::uint32_t bytes = row.param_bytes[index];
       param_bytes_ = (param_bytes_ + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
@@ -104,27 +107,31 @@ class NativeKernel final : public Kernel {
 
   std::optional<Fault> run(const LaunchShape&, std::span<const std::byte> params, std::uint64_t,
                            ExecutionCounts& counts, AccessRecord* accesses) const override {
-    NativeRun run{{params.data(), &reach, &fail, 0}, &memory_, &name_, &counts, accesses, std::nullopt};
+    NativeRun run{{params.data(), &reach, &fail, 0}, &memory_, device_, &name_, {}, accesses, std::nullopt};
     body_(&run);
+    if (run.fault) return std::move(run.fault);
+    counts.global_read_bytes += run.counts.global_read_bytes;
+    counts.global_written_bytes += run.counts.global_written_bytes;
     counts.thread_instructions += run.thread_instructions;
     counts.of(Cost::kFloat32) += run.thread_instructions;
     counts.blocks += profile().multiprocessors;
-    return std::move(run.fault);
+    return std::nullopt;
   }
 
  private:
   std::string name_;
   void (*body_)(native::Run*) noexcept;
   const AddressSpace& memory_;
+  Ordinal device_;
   std::vector<KernelParam> params_;
   std::uint32_t param_bytes_ = 0;
 };
 
 class NativeModule final : public Module {
  public:
-  NativeModule(const native::Image& image, const AddressSpace& memory) {
+  NativeModule(const native::Image& image, const AddressSpace& memory, Ordinal device) {
     for (std::uint64_t index = 0; index < image.kernel_count; ++index) {
-      kernels_.push_back(std::make_unique<NativeKernel>(image.kernels[index], memory));
+      kernels_.push_back(std::make_unique<NativeKernel>(image.kernels[index], memory, device));
     }
   }
 
@@ -156,8 +163,8 @@ const native::Image* native_image(const void* image) {
   return found;
 }
 
-std::unique_ptr<Module> load_native(const native::Image& image, AddressSpace& memory) {
-  return std::make_unique<NativeModule>(image, memory);
+std::unique_ptr<Module> load_native(const native::Image& image, AddressSpace& memory, Ordinal device) {
+  return std::make_unique<NativeModule>(image, memory, device);
 }
 
 }  // namespace refrain::simgpu::driver

@@ -18,12 +18,12 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 
 }  // namespace
 
-std::uint64_t blocks_that_fit(const Function& function, std::uint64_t block, std::uint64_t dynamic_bytes) {
-  if (block == 0 || block > function.kernel->max_threads_per_block()) return 0;
+std::uint64_t blocks_that_fit(const Kernel& kernel, std::uint64_t block, std::uint64_t dynamic_bytes) {
+  if (block == 0 || block > kernel.max_threads_per_block()) return 0;
   const std::uint64_t threads = round_up(block, kWarp);
   const std::uint64_t registers =
-      threads * round_up(std::max<std::uint64_t>(1, function.kernel->register_count()), kRegisterUnit);
-  const std::uint64_t shared = round_up(function.kernel->static_shared_bytes() + dynamic_bytes, kSharedUnit);
+      threads * round_up(std::max<std::uint64_t>(1, kernel.register_count()), kRegisterUnit);
+  const std::uint64_t shared = round_up(kernel.static_shared_bytes() + dynamic_bytes, kSharedUnit);
   const Profile& device = profile();
   std::uint64_t fit =
       std::min({std::uint64_t{device.blocks}, device.threads / threads, kRegisters / registers});
@@ -40,7 +40,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfun
   return api(Need::kContext, [&](Session& session) {
     require(blocks != nullptr && block > 0);
     const auto function = session.device.functions.need(handle);
-    *blocks = static_cast<int>(blocks_that_fit(*function, static_cast<std::uint64_t>(block), dynamic_bytes));
+    *blocks = static_cast<int>(blocks_that_fit(any_kernel(session.device, *function),
+                                               static_cast<std::uint64_t>(block), dynamic_bytes));
   });
 }
 
@@ -85,7 +86,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction handl
     const auto function = session.device.functions.need(handle);
     const std::uint64_t share =
         profile().shared_bytes / static_cast<std::uint64_t>(blocks) / kSharedUnit * kSharedUnit;
-    const std::uint64_t used = function->kernel->static_shared_bytes();
+    const std::uint64_t used = any_kernel(session.device, *function).static_shared_bytes();
     *bytes = share > used ? share - used : 0;
   });
 }

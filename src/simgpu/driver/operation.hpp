@@ -21,6 +21,9 @@ struct GraphMemory;
 
 struct KernelLaunch {
   std::shared_ptr<Function> function;
+  Ordinal ordinal = 0;                 // of the device that it runs on
+  std::shared_ptr<const Module> code;  // as loaded there; keeps the kernel
+  const Kernel* kernel = nullptr;
   LaunchShape shape;
   bool cooperative = false;
   std::vector<std::byte> params;  // in kernel layout

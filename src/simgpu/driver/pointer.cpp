@@ -14,25 +14,48 @@ struct Known {
   bool virtual_memory = false;
   bool managed = false;
   bool mapped = true;  // kernels reach it
+  Ordinal owner = 0;   // the device
+  const Context* context = nullptr;
 
   bool has_device_pointer() const { return mapped; }
   bool has_host_pointer() const { return !on_device || managed; }
 };
 
-std::optional<Known> look_up(const Device& device, CUdeviceptr address) {
+// Of a device's memory that no call of a context gave, such as a variable.
+const Context* context_on(const Session& session, Ordinal ordinal) {
+  if (session.context->ordinal == ordinal) return session.context.get();
+  return session.device.cards[ordinal].primary.get();
+}
+
+std::optional<Known> look_up(const Session& session, CUdeviceptr address) {
+  const Device& device = session.device;
   if (const auto* managed = find_managed(device, address)) {
-    return Known{true, managed->first, managed->second.bytes, false, true};
+    const Ordinal owner = device.memory.owner_of(address).value_or(Ordinal{0});
+    const Context* context = managed->second.context;
+    if (context == nullptr) context = context_on(session, owner);
+    return Known{true, managed->first, managed->second.bytes, false, true, true, owner, context};
   }
   if (const auto* range = find_host_range(device, reinterpret_cast<const void*>(address), 1)) {
-    return Known{false, range->first, range->second.bytes, false, false, range->second.owned};
+    const HostRange& known = range->second;
+    return Known{false,       range->first,           known.bytes,        false, false,
+                 known.owned, known.context->ordinal, known.context.get()};
   }
   if (const GraphMemory* memory = find_graph_memory(device, address)) {
-    return Known{true, memory->address, memory->bytes, false, false};
+    return Known{true,          memory->address,
+                 memory->bytes, false,
+                 false,         true,
+                 memory->owner, context_on(session, memory->owner)};
   }
   if (device.memory.owns(address)) {
     const auto range = device.memory.range_of(address);
     if (!range) return std::nullopt;
-    return Known{true, range->base, range->bytes, device.mappings.contains(range->base), false};
+    const Ordinal owner = device.memory.owner_of(address).value_or(Ordinal{0});
+    const auto given = device.allocations.find(range->base);
+    const bool mapping = device.mappings.contains(range->base);
+    const Context* context = mapping                             ? nullptr
+                             : given != device.allocations.end() ? given->second.context
+                                                                 : context_on(session, owner);
+    return Known{true, range->base, range->bytes, mapping, false, true, owner, context};
   }
   return std::nullopt;
 }
@@ -45,8 +68,7 @@ void store(void* out, T value) {
 void answer(Session& session, const Known& known, CUpointer_attribute attribute, CUdeviceptr address,
             void* out) {
   switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-      return store(out, known.virtual_memory ? 0 : reinterpret_cast<std::uintptr_t>(session.context.get()));
+    case CU_POINTER_ATTRIBUTE_CONTEXT: return store<const void*>(out, known.context);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return store<unsigned>(out, known.on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: require(known.has_device_pointer()); return store(out, address);
@@ -56,7 +78,7 @@ void answer(Session& session, const Known& known, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return store<unsigned char>(out, 0);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: return store<unsigned char>(out, known.managed ? 1 : 0);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: return store<unsigned long long>(out, known.base);
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store<int>(out, 0);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return store<int>(out, known.owner);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return store(out, known.base);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return store<std::size_t>(out, known.bytes);
     case CU_POINTER_ATTRIBUTE_MAPPED: return store<unsigned char>(out, known.mapped ? 1 : 0);
@@ -64,8 +86,9 @@ void answer(Session& session, const Known& known, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return store<unsigned>(out, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: {
-      const auto found = session.device.pool_of.find(known.base);
-      return store<const void*>(out, found == session.device.pool_of.end() ? nullptr : found->second.get());
+      const auto& all = session.device.allocations;
+      const auto found = all.find(known.base);
+      return store<const void*>(out, found == all.end() ? nullptr : found->second.pool.get());
     }
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: return store<std::size_t>(out, known.bytes);
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: return store(out, known.base);
@@ -97,7 +120,7 @@ using namespace refrain::simgpu::driver;
 
 CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   return api(Need::kContext, [&](Session& session) {
-    const auto range = look_up(session.device, address);
+    const auto range = look_up(session, address);
     require(range.has_value() && range->on_device, CUDA_ERROR_NOT_FOUND);
     if (base != nullptr) *base = range->base;
     if (bytes != nullptr) *bytes = range->bytes;
@@ -106,7 +129,7 @@ CUresult cuMemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr addr
 
 CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attribute, CUdeviceptr address) {
   return api(Need::kContext, [&](Session& session) {
-    const auto known = look_up(session.device, address);
+    const auto known = look_up(session, address);
     require(out != nullptr && known.has_value());
     answer(session, *known, attribute, address, out);
   });
@@ -116,7 +139,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
                                 CUdeviceptr address) {
   return api(Need::kContext, [&](Session& session) {
     require(attributes != nullptr && out != nullptr);
-    const auto known = look_up(session.device, address);
+    const auto known = look_up(session, address);
     for (unsigned index = 0; index < count; ++index) {
       require(out[index] != nullptr);
       std::memset(out[index], 0, bytes_of(attributes[index]));
@@ -134,7 +157,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
 
 CUresult cuPointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
   return api(Need::kContext, [&](Session& session) {
-    const auto known = look_up(session.device, address);
+    const auto known = look_up(session, address);
     require(value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && known.has_value());
     if (known->virtual_memory) throw CudaError(CUDA_ERROR_NOT_SUPPORTED);
   });

@@ -6,25 +6,38 @@
 namespace refrain::simgpu::driver {
 namespace {
 
-std::shared_ptr<Pool> default_pool(Device& device) {
-  if (device.default_pool == nullptr) {
-    device.default_pool = std::make_shared<Pool>();
-    device.pools.add(device.default_pool);
-  }
-  return device.default_pool;
+std::shared_ptr<Pool> make_pool(Device& device, Ordinal ordinal) {
+  auto pool = std::make_shared<Pool>();
+  pool->ordinal = ordinal;
+  pool->group = device.memory.make_group(ordinal);
+  pool->access[ordinal] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  device.pools.add(pool);
+  return pool;
+}
+
+std::shared_ptr<Pool> default_pool(Device& device, Ordinal ordinal) {
+  auto& pool = device.cards[ordinal].default_pool;
+  if (pool == nullptr) pool = make_pool(device, ordinal);
+  return pool;
+}
+
+// A pool serves its own device only.
+void set_current(Device& device, Ordinal ordinal, const std::shared_ptr<Pool>& pool) {
+  require(pool->ordinal == ordinal);
+  device.cards[ordinal].current_pool = pool;
 }
 
 CUmemoryPool handle_of(const std::shared_ptr<Pool>& pool) {
   return reinterpret_cast<CUmemoryPool>(pool.get());
 }
 
-// Pools are of the device, pinned there; others are refused.
-void check_place(const CUmemLocation* location, CUmemAllocationType type) {
+// Pools are of a device, pinned there; others are refused.
+Ordinal checked_place(const Device& device, const CUmemLocation* location, CUmemAllocationType type) {
   require(location != nullptr);
   if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) refuse("a pool of managed memory");
   require(type == CU_MEM_ALLOCATION_TYPE_PINNED);
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) refuse("a pool of host memory");
-  require(location->id == 0, CUDA_ERROR_INVALID_DEVICE);
+  return ordinal_of(device, *location);
 }
 
 template <class Find>
@@ -85,12 +98,12 @@ void get_attribute(const Pool& pool, CUmemPool_attribute attribute, void* value)
 
 }  // namespace
 
-std::shared_ptr<Pool> current_pool(Device& device) {
-  return device.current_pool == nullptr ? default_pool(device) : device.current_pool;
+std::shared_ptr<Pool> current_pool(Device& device, Ordinal ordinal) {
+  const auto& chosen = device.cards[ordinal].current_pool;
+  return chosen == nullptr ? default_pool(device, ordinal) : chosen;
 }
 
 std::shared_ptr<Pool> need_pool(Device& device, CUmemoryPool handle) {
-  default_pool(device);
   return device.pools.need(handle, CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -100,14 +113,13 @@ DeviceAddress allocate(Session& session, std::size_t bytes, const std::shared_pt
                     (pool->used <= pool->limit_bytes && bytes <= pool->limit_bytes - pool->used);
   require(fits, CUDA_ERROR_OUT_OF_MEMORY);
   DeviceAddress address = 0;
-  const MemoryError error = session.device.memory.allocate(bytes, address);
+  const PeerGroup group = pool == nullptr ? session.context->ordinal : pool->group;
+  const MemoryError error = session.device.memory.allocate(group, bytes, address);
   require(error != MemoryError::kInvalidValue);
   require(error == MemoryError::kNone, CUDA_ERROR_OUT_OF_MEMORY);
   try {
-    session.context->allocations.emplace(address, bytes);
-    if (pool != nullptr) session.device.pool_of.emplace(address, pool);
+    session.device.allocations.emplace(address, Allocation{bytes, session.context.get(), pool});
   } catch (const std::bad_alloc&) {
-    session.context->allocations.erase(address);
     session.device.memory.free(address);
     throw;
   }
@@ -118,15 +130,21 @@ DeviceAddress allocate(Session& session, std::size_t bytes, const std::shared_pt
   return address;
 }
 
-bool free_allocation(Device& device, Context& context, DeviceAddress address) {
-  const auto found = context.allocations.find(address);
-  if (found == context.allocations.end() || device.memory.free(address) != MemoryError::kNone) return false;
-  if (const auto pool = device.pool_of.find(address); pool != device.pool_of.end()) {
-    pool->second->used -= found->second;
-    device.pool_of.erase(pool);
-  }
-  context.allocations.erase(found);
+bool free_allocation(Device& device, DeviceAddress address) {
+  const auto found = device.allocations.find(address);
+  if (found == device.allocations.end() || device.memory.free(address) != MemoryError::kNone) return false;
+  if (found->second.pool != nullptr) found->second.pool->used -= found->second.bytes;
+  device.allocations.erase(found);
   return true;
+}
+
+Access access_of(unsigned long long flags) {
+  switch (flags) {
+    case CU_MEM_ACCESS_FLAGS_PROT_NONE: return Access::kNone;
+    case CU_MEM_ACCESS_FLAGS_PROT_READ: return Access::kRead;
+    case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: return Access::kReadWrite;
+    default: throw CudaError(CUDA_ERROR_INVALID_VALUE);
+  }
 }
 
 }  // namespace refrain::simgpu::driver
@@ -136,57 +154,50 @@ using namespace refrain::simgpu::driver;
 CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr && properties != nullptr);
-    check_place(&properties->location, properties->allocType);
+    const Ordinal ordinal = checked_place(session.device, &properties->location, properties->allocType);
     if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE) refuse("a pool with shareable handles");
-    auto pool = std::make_shared<Pool>();
+    const auto pool = make_pool(session.device, ordinal);
     pool->limit_bytes = properties->maxSize;
-    session.device.pools.add(pool);
     *out = handle_of(pool);
   });
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   return with_pool(handle, [](Device& device, const std::shared_ptr<Pool>& pool) {
-    require(pool != device.default_pool);
-    if (device.current_pool == pool) device.current_pool = nullptr;
+    Card& card = device.cards[pool->ordinal];
+    require(pool != card.default_pool);
+    if (card.current_pool == pool) card.current_pool = nullptr;
     device.pools.remove(pool.get());  // its allocations keep it
   });
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return tell_pool(out, &default_pool);
+  return tell_pool(out, [&](Device& device) { return default_pool(device, ordinal_of(device, ordinal)); });
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool* out, CUdevice ordinal) {
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return tell_pool(out, &current_pool);
+  return tell_pool(out, [&](Device& device) { return current_pool(device, ordinal_of(device, ordinal)); });
 }
 
 CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool handle) {
-  if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return with_pool(handle,
-                   [](Device& device, const std::shared_ptr<Pool>& pool) { device.current_pool = pool; });
+  return with_pool(handle, [&](Device& device, const std::shared_ptr<Pool>& pool) {
+    set_current(device, ordinal_of(device, ordinal), pool);
+  });
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-  return tell_pool(out, [&](Device& device) {
-    check_place(location, type);
-    return default_pool(device);
-  });
+  return tell_pool(
+      out, [&](Device& device) { return default_pool(device, checked_place(device, location, type)); });
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
-  return tell_pool(out, [&](Device& device) {
-    check_place(location, type);
-    return current_pool(device);
-  });
+  return tell_pool(
+      out, [&](Device& device) { return current_pool(device, checked_place(device, location, type)); });
 }
 
 CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool handle) {
   return with_pool(handle, [&](Device& device, const std::shared_ptr<Pool>& pool) {
-    check_place(location, type);
-    device.current_pool = pool;
+    set_current(device, checked_place(device, location, type), pool);
   });
 }
 
@@ -209,21 +220,21 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
 }
 
 CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* wanted, size_t count) {
-  return with_pool(handle, [&](Device&, const std::shared_ptr<Pool>&) {
+  return with_pool(handle, [&](Device& device, const std::shared_ptr<Pool>& pool) {
     require(wanted != nullptr || count == 0);
     for (size_t index = 0; index < count; ++index) {
-      const CUmemLocation& where = wanted[index].location;
-      require(where.type == CU_MEM_LOCATION_TYPE_DEVICE && where.id == 0, CUDA_ERROR_INVALID_DEVICE);
-      require(wanted[index].flags ==
-              CU_MEM_ACCESS_FLAGS_PROT_READWRITE);  // a device keeps access to its own memory
+      const Ordinal by = ordinal_of(device, wanted[index].location);
+      const CUmemAccess_flags flags = wanted[index].flags;
+      require(by != pool->ordinal || flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);  // it keeps its own
+      device.memory.open_group(pool->group, by, access_of(flags));
+      pool->access[by] = flags;
     }
   });
 }
 
 CUresult cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
-  return with_pool(handle, [&](Device&, const std::shared_ptr<Pool>&) {
+  return with_pool(handle, [&](Device& device, const std::shared_ptr<Pool>& pool) {
     require(flags != nullptr && location != nullptr);
-    require(location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0, CUDA_ERROR_INVALID_DEVICE);
-    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    *flags = pool->access[ordinal_of(device, *location)];
   });
 }

@@ -54,7 +54,19 @@ StreamRef Session::stream(CUstream handle) {
     if (own == nullptr) own = make_stream(device, *context, CU_STREAM_DEFAULT, 0);
     return own;
   }
-  return device.streams.need(handle);
+  StreamRef named = device.streams.need(handle);
+  enter(*named->context);
+  return named;
+}
+
+void Session::enter(const Context& other) {
+  context = device.contexts.need(&other, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  check_fault();
+}
+
+Ordinal current_ordinal() {
+  const auto& stack = thread_state().contexts;
+  return stack.empty() || stack.back() == nullptr ? Ordinal{0} : stack.back()->ordinal;
 }
 
 void Session::forbid_while_capturing() {
@@ -96,6 +108,13 @@ void Session::wait(const ItemRef& item) {
 
 void Session::wait_all() {
   device.queue.wait_all(lock, *context);
+  check_fault();
+}
+
+void Session::wait_everywhere() {
+  std::vector<ContextRef> all;
+  for (const auto& [handle, other] : device.contexts.all()) all.push_back(other);
+  for (const ContextRef& other : all) device.queue.wait_all(lock, *other);
   check_fault();
 }
 

@@ -24,13 +24,20 @@ struct ThreadState {
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 };
 ThreadState& thread_state();
+// The device of the thread's current context; without one, the first.
+Ordinal current_ordinal();
 
 class Session {
  public:
   explicit Session(Need need);
 
-  // The stream that a handle names, default streams included.
+  // The stream that a handle names, default streams included. The call is about its context from then on: it
+  // gets that one's faults.
   StreamRef stream(CUstream handle);
+  // The call is about that context from here on. Throws its fault.
+  void enter(const Context& other);
+  // The device of the call's context; without one, the current one.
+  Ordinal ordinal() const { return context != nullptr ? context->ordinal : current_ordinal(); }
   // A call that capturing forbids in some modes, such as cuMemAlloc: cuThreadExchangeStreamCaptureMode.
   void forbid_while_capturing();
   // A call that waits for a stream: not while it captures.
@@ -38,6 +45,8 @@ class Session {
   // Waits, then passes on a fault of the context.
   void wait(const ItemRef& item);
   void wait_all();
+  // For the work of all contexts, for whose faults the call is not.
+  void wait_everywhere();
   void check_fault() const { require(context->fault == CUDA_SUCCESS, context->fault); }
 
   Device& device;

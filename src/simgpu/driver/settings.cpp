@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -33,6 +35,14 @@ Wrong read_Size(std::string_view text, std::uint64_t& out) {
   const auto bytes = parse_bytes(text);
   if (!bytes || *bytes == 0) return fmt::format("is not a size: write {}", kByteForms);
   out = *bytes;
+  return kRight;
+}
+
+Wrong read_Devices(std::string_view text, Ordinal& out) {
+  const auto count = parse_number(text);
+  if (!count || *count < 1 || *count > kMaxDevices)
+    return fmt::format("is not a number of devices, 1 to {}", kMaxDevices);
+  out = static_cast<Ordinal>(*count);
   return kRight;
 }
 
@@ -153,9 +163,32 @@ std::string expand_path(std::string path) {
   return path;
 }
 
-ExecutionSettings execution_settings() {
+std::vector<int> visible_devices(std::string_view text, Ordinal count) {
+  std::vector<int> out;
+  while (true) {
+    const std::size_t end = text.find(',');
+    const auto number = parse_number(text.substr(0, end));
+    if (!number || *number >= count) return out;
+    const int device = static_cast<int>(*number);
+    if (std::find(out.begin(), out.end(), device) != out.end()) return out;
+    out.push_back(device);
+    if (end == std::string_view::npos) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<int> visible_devices() {
+  if (const char* set = std::getenv("CUDA_VISIBLE_DEVICES"); set != nullptr)
+    return visible_devices(set, settings().devices);
+  std::vector<int> all(settings().devices);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+ExecutionSettings execution_settings(Ordinal device) {
   const Settings& all = settings();
-  return {.workers = all.workers,
+  return {.device = device,
+          .workers = all.workers,
           .ordered_atomics = all.ordered_atomics,
           .check_uninitialised = all.checks.uninitialised,
           .check_barriers = all.checks.barriers,

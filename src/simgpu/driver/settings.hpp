@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "simgpu/exec/module.hpp"
 
@@ -24,6 +26,7 @@ struct Checks {
 
 // The C++ type of each type in settings.def.
 namespace setting_types {
+using Devices = Ordinal;
 using Size = std::uint64_t;
 using Granularity = std::uint64_t;
 using Device = const Profile*;
@@ -48,7 +51,13 @@ const Settings& settings();
 // The path that a setting names a file by: its first %p is the process.
 std::string expand_path(std::string path);
 
-// What of them the execution of kernels needs; mistakes are reported on standard error.
-ExecutionSettings execution_settings();
+// Of the devices 0 to count - 1 those that a CUDA_VISIBLE_DEVICES of that text shows, in its order; it ends
+// at the first that does not exist or comes again.
+std::vector<int> visible_devices(std::string_view text, Ordinal count);
+// Of this process; all where the variable is not set.
+std::vector<int> visible_devices();
+
+// What of them the execution of kernels on a device needs; mistakes are reported on standard error.
+ExecutionSettings execution_settings(Ordinal device);
 
 }  // namespace refrain::simgpu::driver

@@ -76,9 +76,9 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext* out) {
 }
 
 CUresult cuStreamGetDevice(CUstream handle, CUdevice* out) {
-  return with_stream(handle, [&](Session&, const StreamRef&) {
+  return with_stream(handle, [&](Session&, const StreamRef& stream) {
     require(out != nullptr);
-    *out = 0;
+    *out = stream->context->ordinal;
   });
 }
 

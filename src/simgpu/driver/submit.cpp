@@ -35,7 +35,7 @@ ItemRef ordered_item(Session& session, Stream& stream, Operation operation) {
   item->operation = std::move(operation);
   item->wait_for(stream.last);
   wait_as_default_streams_do(session, stream, *item);
-  item->stall_ns = std::exchange(session.device.stall_ns, 0);
+  item->stall_ns = std::exchange(session.device.card_of(*stream.context).stall_ns, 0);
   return item;
 }
 

@@ -1,5 +1,6 @@
 // The virtual memory calls: ranges, physical handles, mappings, access. It must not wait for work: as on a
 // device, what is still queued and touches an unmapped range faults.
+#include "simgpu/driver/pool.hpp"
 #include "simgpu/driver/profile.hpp"
 #include "simgpu/driver/session.hpp"
 
@@ -11,18 +12,23 @@ void check(MemoryError error) {
   require(error == MemoryError::kNone);
 }
 
-void check_properties(const CUmemAllocationProp* properties) {
+Ordinal checked_place(const Device& device, const CUmemAllocationProp* properties) {
   require(properties != nullptr && properties->type == CU_MEM_ALLOCATION_TYPE_PINNED);
   if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) refuse("cuMemCreate of host memory");
-  require(properties->location.id == 0, CUDA_ERROR_INVALID_DEVICE);
+  const Ordinal ordinal = ordinal_of(device, properties->location);
   if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
     refuse("cuMemCreate of a shareable handle");
+  return ordinal;
 }
 
 void drop_if_unused(Device& device, std::map<PhysicalHandle, PhysicalMemory>::iterator entry) {
   if (entry->second.handles > 0 || entry->second.mappings > 0) return;
   check(device.memory.release(entry->first));
   device.physical.erase(entry);
+}
+
+Card& card_of(Device& device, const PhysicalMemory& physical) {
+  return device.card(physical.properties.location.id);
 }
 
 // The mapping that holds an address.
@@ -87,13 +93,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t bytes, const CUme
                      unsigned long long flags) {
   return api(Need::kDevice, [&](Session& session) {
     require(out != nullptr && bytes > 0 && flags == 0);
-    check_properties(properties);
-    ++session.device.statistics.create_calls;
+    const Ordinal ordinal = checked_place(session.device, properties);
+    Card& card = session.device.cards[ordinal];
+    ++card.statistics.create_calls;
     require(bytes % session.device.memory.granularity_bytes() == 0);
     PhysicalHandle handle = 0;
-    check(session.device.memory.create(bytes, handle));
+    check(session.device.memory.create(ordinal, bytes, handle));
     session.device.physical.emplace(handle, PhysicalMemory{bytes, 1, 0, *properties});
-    session.device.stall_ns += profile().create_ns;
+    card.stall_ns += profile().create_ns;
     *out = handle;
   });
 }
@@ -104,7 +111,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     const auto found = physical.find(handle);
     require(found != physical.end() && found->second.handles > 0);
     --found->second.handles;
-    session.device.stall_ns += profile().release_ns;
+    card_of(session.device, found->second).stall_ns += profile().release_ns;
     drop_if_unused(session.device, found);
   });
 }
@@ -117,25 +124,28 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     const auto found = device.physical.find(handle);
     require(found != device.physical.end() && found->second.handles > 0);
     require(offset == 0 && bytes == found->second.bytes);
-    ++device.statistics.map_calls;
+    Card& card = card_of(device, found->second);
+    ++card.statistics.map_calls;
     check(device.memory.map(address, bytes, offset, handle));
-    device.mappings[address] = {bytes, handle, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    device.mappings[address] = {bytes, handle, {}};
     ++found->second.mappings;
-    device.stall_ns += profile().map_ns;
+    card.stall_ns += profile().map_ns;
   });
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return api(Need::kDevice, [&](Session& session) {
     auto& device = session.device;
-    ++device.statistics.unmap_calls;
+    const auto first = mapping_at(device, address);
+    ++card_of(device, device.physical.at(first->second.handle)).statistics.unmap_calls;
     for_whole_mappings(device, address, bytes, [&](auto entry) {
+      Card& card = card_of(device, device.physical.at(entry->second.handle));
       check(device.memory.unmap(entry->first, entry->second.bytes));
       const auto physical = device.physical.find(entry->second.handle);
       --physical->second.mappings;
       drop_if_unused(device, physical);
       device.mappings.erase(entry);
-      device.stall_ns += profile().unmap_ns;
+      card.stall_ns += profile().unmap_ns;
     });
   });
 }
@@ -146,15 +156,12 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
     require(descriptions != nullptr && count > 0);
     for (size_t index = 0; index < count; ++index) {
       const CUmemAccessDesc& wanted = descriptions[index];
-      require(wanted.location.type == CU_MEM_LOCATION_TYPE_DEVICE && wanted.location.id == 0,
-              CUDA_ERROR_INVALID_DEVICE);
-      const Access access = wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? Access::kReadWrite
-                            : wanted.flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? Access::kRead
-                                                                               : Access::kNone;
+      const Ordinal by = ordinal_of(session.device, wanted.location);
+      const Access access = access_of(wanted.flags);
       for_whole_mappings(session.device, address, bytes,
-                         [&](auto entry) { entry->second.access = wanted.flags; });
-      check(session.device.memory.set_access(address, bytes, access));
-      session.device.stall_ns += profile().set_access_ns;
+                         [&](auto entry) { entry->second.access[by] = wanted.flags; });
+      check(session.device.memory.set_access(by, address, bytes, access));
+      session.device.cards[by].stall_ns += profile().set_access_ns;
     }
   });
 }
@@ -162,8 +169,8 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location, CUdeviceptr address) {
   return api(Need::kDevice, [&](Session& session) {
     require(flags != nullptr && location != nullptr);
-    require(location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == 0, CUDA_ERROR_INVALID_DEVICE);
-    *flags = mapping_at(session.device, address)->second.access;
+    const Ordinal by = ordinal_of(session.device, *location);
+    *flags = mapping_at(session.device, address)->second.access[by];
   });
 }
 
@@ -171,7 +178,7 @@ CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*
                                        CUmemAllocationGranularity_flags) {
   return api(Need::kDevice, [&](Session& session) {
     require(bytes != nullptr);
-    check_properties(properties);
+    checked_place(session.device, properties);
     *bytes = session.device.memory.granularity_bytes();
   });
 }

@@ -23,6 +23,8 @@ BlockRunner::BlockRunner(const Launch& launch, bool concurrent, ExecutionCounts&
       warps_((threads_ + kLanes - 1) / kLanes) {
   block_.program = launch.program;
   block_.memory = launch.memory;
+  block_.device = launch.mistakes->settings().device;
+  block_.accessor = Accessor::device(block_.device);
   block_.mistakes = launch.mistakes;
   block_.shape = launch.shape;
   block_.params = launch.params;

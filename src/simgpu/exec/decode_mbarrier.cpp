@@ -77,6 +77,12 @@ void FunctionDecoder::test_barrier(const ptx::Instruction& in, bool by_parity, O
   op.b = constant_slot(0, true);
   op.d = destination(in.operands[0], Type::kPred);
   emit(op);
+  if (op.d == kNoSlot) return;
+  // Whoever asks in vain lets others go on.
+  op.kind = OpKind::kYield;
+  op.guard = op.d;
+  op.guard_negated = true;
+  emit(op);
 }
 
 void FunctionDecoder::mbarrier(const ptx::Instruction& in, Op op) {

@@ -38,7 +38,7 @@ std::string source_of(const Program& program, const Op& op) {
 std::string in_words(const Warp& warp, Memory memory, std::uint64_t address) {
   const std::uint64_t window = address & kWindowMask;
   if (memory == Memory::kGlobal || (memory == Memory::kGeneric && window == 0)) {
-    return warp.block->memory->describe(address);
+    return warp.block->memory->describe(address, warp.block->device);
   }
   if (memory == Memory::kShared || window == kSharedWindow) {
     return fmt::format("the block has {} bytes of shared memory", warp.block->shared.size());
@@ -102,7 +102,7 @@ std::byte* generic_pointer(const Warp& warp, std::uint32_t lane, std::uint64_t a
   const std::uint64_t window = address & kWindowMask;
   const std::uint64_t offset = address & ~kWindowMask;
   const auto inside = [&](std::uint64_t size) { return offset <= size && size - offset >= bytes; };
-  if (window == 0) return warp.block->memory->translate_pages(address, bytes, access);
+  if (window == 0) return warp.block->memory->translate_pages(address, bytes, access, warp.block->accessor);
   if (window == kSharedWindow && inside(warp.block->shared.size())) return warp.block->shared.data() + offset;
   if (window == kLocalWindow && inside(warp.local_stride)) {
     return const_cast<std::byte*>(warp.local.data()) + std::uint64_t{lane} * warp.local_stride + offset;

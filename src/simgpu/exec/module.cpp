@@ -79,8 +79,10 @@ class LoadedKernel final : public Kernel {
 class LoadedModule final : public Module {
  public:
   LoadedModule(std::span<const std::string_view> ptx_texts, AddressSpace& memory,
-               const ExecutionSettings& settings)
-      : memory_(memory), settings_(settings) {
+               const ExecutionSettings& settings, std::shared_ptr<ManagedVariables> managed)
+      : memory_(memory),
+        settings_(settings),
+        managed_(managed != nullptr ? std::move(managed) : std::make_shared<ManagedVariables>(memory)) {
     try {
       std::vector<ptx::Module> parts;
       for (const std::string_view text : ptx_texts) parts.push_back(ptx::parse(text));
@@ -117,26 +119,34 @@ class LoadedModule final : public Module {
 
  private:
   void release() noexcept {
-    for (const GlobalVariable& global : globals_) memory_.free(global.address);
+    for (const GlobalVariable& global : globals_) {
+      if (!global.managed) memory_.free(global.address);
+    }
     globals_.clear();
   }
 
   void place_variables(const ptx::Module& module) {
     addresses_.assign(module.variables.size(), 0);
+    std::vector<bool> fresh(module.variables.size(), true);
     for (std::size_t i = 0; i < module.variables.size(); ++i) {
       const ptx::Variable& variable = module.variables[i];
       const bool in_memory = variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
       if (!in_memory || variable.is_extern || variable.size_bytes == 0) continue;
-      DeviceAddress address = 0;
-      const bool managed = variable.attributes.is_managed;
-      const Kind kind = managed ? Kind::kManaged : Kind::kDevice;
-      if (memory_.allocate(variable.size_bytes, address, kind) != MemoryError::kNone) throw std::bad_alloc();
-      globals_.push_back(
-          {variable.name, address, variable.size_bytes, managed, variable.space == ptx::Space::kConst});
-      addresses_[i] = address;
+      if (variable.attributes.is_managed) {
+        bool made = false;
+        globals_.push_back(managed_->get(variable.name, variable.size_bytes, settings_.device, made));
+        fresh[i] = made;
+      } else {
+        DeviceAddress address = 0;
+        if (memory_.allocate(settings_.device, variable.size_bytes, address) != MemoryError::kNone)
+          throw std::bad_alloc();
+        globals_.push_back(
+            {variable.name, address, variable.size_bytes, false, variable.space == ptx::Space::kConst});
+      }
+      addresses_[i] = globals_.back().address;
     }
     for (std::size_t i = 0; i < module.variables.size(); ++i) {
-      if (addresses_[i] != 0) initialise(module, module.variables[i], addresses_[i]);
+      if (addresses_[i] != 0 && fresh[i]) initialise(module, module.variables[i], addresses_[i]);
     }
   }
 
@@ -177,6 +187,7 @@ class LoadedModule final : public Module {
 
   AddressSpace& memory_;
   ExecutionSettings settings_;
+  std::shared_ptr<ManagedVariables> managed_;
   std::vector<DeviceAddress> addresses_;
   std::vector<GlobalVariable> globals_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
@@ -184,15 +195,31 @@ class LoadedModule final : public Module {
 
 }  // namespace
 
+ManagedVariables::~ManagedVariables() {
+  for (const GlobalVariable& variable : variables_) memory_.free(variable.address);
+}
+
+GlobalVariable ManagedVariables::get(const std::string& name, std::uint64_t bytes, Ordinal device,
+                                     bool& fresh) {
+  const auto found = std::find_if(variables_.begin(), variables_.end(),
+                                  [&](const GlobalVariable& variable) { return variable.name == name; });
+  fresh = found == variables_.end();
+  if (!fresh) return *found;
+  DeviceAddress address = 0;
+  if (memory_.allocate(device, bytes, address, Kind::kManaged) != MemoryError::kNone) throw std::bad_alloc();
+  return variables_.emplace_back(GlobalVariable{name, address, bytes, true});
+}
+
 std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
                                     const ExecutionSettings& settings) {
-  return std::make_unique<LoadedModule>(std::span(&ptx_text, 1), memory, settings);
+  return std::make_unique<LoadedModule>(std::span(&ptx_text, 1), memory, settings, nullptr);
 }
 
 std::unique_ptr<Module> load_linked(std::span<const std::string> ptx_texts, AddressSpace& memory,
-                                    const ExecutionSettings& settings) {
+                                    const ExecutionSettings& settings,
+                                    std::shared_ptr<ManagedVariables> managed) {
   const std::vector<std::string_view> texts(ptx_texts.begin(), ptx_texts.end());
-  return std::make_unique<LoadedModule>(texts, memory, settings);
+  return std::make_unique<LoadedModule>(texts, memory, settings, std::move(managed));
 }
 
 }  // namespace refrain::simgpu

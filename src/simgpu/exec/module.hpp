@@ -66,6 +66,7 @@ enum class FaultKind {
 
 // How launches are run. What a real device would let pass, it may be told to find (checks).
 struct ExecutionSettings {
+  Ordinal device = 0;    // that runs the kernels and has the module's variables
   unsigned workers = 1;  // host threads; results do not depend on it
   // Float additions by atomics in an order that does not depend on it either: such kernels run their blocks
   // one after the other. Without it, several workers add in any order.
@@ -121,6 +122,24 @@ struct GlobalVariable {
   bool constant = false;  // .const: kernels cannot write it
 };
 
+// The __managed__ variables of a program: one of each for all devices, so that modules of the same texts for
+// several devices share them. They live as long as any of those modules. Not thread safe.
+class ManagedVariables {
+ public:
+  explicit ManagedVariables(AddressSpace& memory) : memory_(memory) {}
+  ~ManagedVariables();
+  ManagedVariables(const ManagedVariables&) = delete;
+  ManagedVariables& operator=(const ManagedVariables&) = delete;
+
+  // The variable of that name; made, without contents, if there is none yet: then fresh is set. Throws
+  // std::bad_alloc.
+  GlobalVariable get(const std::string& name, std::uint64_t bytes, Ordinal device, bool& fresh);
+
+ private:
+  AddressSpace& memory_;
+  std::vector<GlobalVariable> variables_;
+};
+
 // One loaded PTX module: its variables live in `memory` until it is destroyed. Immutable after loading, so
 // kernels may be run from any thread, one at a time for each AddressSpace (hold its execution_mutex).
 class Module {
@@ -136,8 +155,10 @@ class Module {
 // full).
 std::unique_ptr<Module> load_module(std::string_view ptx_text, AddressSpace& memory,
                                     const ExecutionSettings& settings = {});
-// Several texts, linked: a program compiled with -rdc=true.
+// Several texts, linked: a program compiled with -rdc=true. managed: shared with the modules for other
+// devices, or nullptr.
 std::unique_ptr<Module> load_linked(std::span<const std::string> ptx_texts, AddressSpace& memory,
-                                    const ExecutionSettings& settings = {});
+                                    const ExecutionSettings& settings = {},
+                                    std::shared_ptr<ManagedVariables> managed = nullptr);
 
 }  // namespace refrain::simgpu

@@ -148,7 +148,9 @@ void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
   const auto argued = argument<std::uint64_t>(warp, site, 0, lane);
   if (site.builtin == Builtin::kMalloc) {
     DeviceAddress address = 0;
-    if (argued != 0 && warp.block->memory->heap_allocate(argued, address) != MemoryError::kNone) address = 0;
+    if (argued != 0 &&
+        warp.block->memory->heap_allocate(warp.block->device, argued, address) != MemoryError::kNone)
+      address = 0;
     if (warp.block->accesses != nullptr && address != 0) warp.block->accesses->heap.add(address, argued);
     return give_result(warp, site, lane, address);
   }
@@ -156,10 +158,10 @@ void call_heap(const Warp& warp, const CallSite& site, std::uint32_t lane) {
     const auto range = warp.block->memory->range_of(argued);
     if (range) warp.block->accesses->heap.add(range->base, range->bytes);
   }
-  if (argued == 0 || warp.block->memory->heap_free(argued) == MemoryError::kNone) return;
+  if (argued == 0 || warp.block->memory->heap_free(warp.block->device, argued) == MemoryError::kNone) return;
   raise(warp, lane, FaultKind::kIllegalAddress,
         fmt::format("free of 0x{:x}, which malloc did not give: {}", argued,
-                    warp.block->memory->describe(argued)));
+                    warp.block->memory->describe(argued, warp.block->device)));
 }
 
 }  // namespace

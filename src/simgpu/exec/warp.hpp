@@ -63,6 +63,8 @@ constexpr std::uint32_t kBarriers = 16;
 struct Block {
   const Program* program = nullptr;
   const AddressSpace* memory = nullptr;
+  Ordinal device = 0;
+  Accessor accessor = Accessor::device(0);  // the same, for access checks
   Mistakes* mistakes = nullptr;
   const LaunchShape* shape = nullptr;
   std::span<const std::byte> params;

@@ -24,6 +24,8 @@ const MemorySettings& checked(const MemorySettings& settings) {
   if (!std::has_single_bit(granularity) || granularity < 4096) {
     throw std::invalid_argument("simgpu granularity: a power of two of at least 4096 bytes");
   }
+  if (settings.devices < 1 || settings.devices > kMaxDevices)
+    throw std::invalid_argument("simgpu devices: 1 to 4");
   return settings;
 }
 
@@ -61,9 +63,11 @@ MemoryError AddressSpace::release_range(DeviceAddress address, std::uint64_t byt
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::Impl::create(std::uint64_t bytes, PhysicalHandle& out, bool counted) {
-  if (!whole_pages(bytes)) return MemoryError::kInvalidValue;
-  if (counted && bytes > settings.physical_bytes - used) return MemoryError::kOutOfMemory;
+MemoryError AddressSpace::Impl::create(Ordinal owner, std::uint64_t bytes, PhysicalHandle& out,
+                                       bool counted) {
+  if (!whole_pages(bytes) || owner >= settings.devices) return MemoryError::kInvalidValue;
+  Budget& budget = budgets[owner];
+  if (counted && bytes > settings.physical_bytes - budget.used) return MemoryError::kOutOfMemory;
   const auto offset = offsets.take(bytes, settings.granularity_bytes);
   if (!offset) return MemoryError::kOutOfMemory;
   if (!store.extend_file(*offset + bytes)) {
@@ -71,9 +75,13 @@ MemoryError AddressSpace::Impl::create(std::uint64_t bytes, PhysicalHandle& out,
     return MemoryError::kOutOfMemory;
   }
   out = next_handle++;
-  handles.emplace(out, Physical{*offset, bytes, 0, false, counted});
-  if (counted) used += bytes;
+  handles.emplace(out, Physical{*offset, bytes, owner, 0, false, counted});
+  if (counted) {
+    used += bytes;
+    budget.used += bytes;
+  }
   peak = std::max(peak, used);
+  budget.peak = std::max(budget.peak, budget.used);
   return MemoryError::kNone;
 }
 
@@ -82,13 +90,16 @@ void AddressSpace::Impl::drop_if_unused(std::map<PhysicalHandle, Physical>::iter
   if (!physical.released || physical.mappings != 0) return;
   store.discard(physical.file_offset, physical.bytes);
   offsets.give_back(physical.file_offset, physical.bytes);
-  if (physical.counted) used -= physical.bytes;
+  if (physical.counted) {
+    used -= physical.bytes;
+    budgets[physical.owner].used -= physical.bytes;
+  }
   handles.erase(it);
 }
 
-MemoryError AddressSpace::create(std::uint64_t bytes, PhysicalHandle& out) {
+MemoryError AddressSpace::create(Ordinal owner, std::uint64_t bytes, PhysicalHandle& out) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->create(bytes, out);
+  return impl_->create(owner, bytes, out);
 }
 
 MemoryError AddressSpace::release(PhysicalHandle handle) {
@@ -159,9 +170,10 @@ MemoryError AddressSpace::unmap(DeviceAddress address, std::uint64_t bytes) {
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::set_access(DeviceAddress address, std::uint64_t bytes, Access access) {
+MemoryError AddressSpace::set_access(Ordinal by, DeviceAddress address, std::uint64_t bytes, Access access) {
   const std::lock_guard lock(impl_->mutex);
-  if (!impl_->whole_pages(bytes) || address % impl_->settings.granularity_bytes != 0) {
+  if (by >= impl_->settings.devices || !impl_->whole_pages(bytes) ||
+      address % impl_->settings.granularity_bytes != 0) {
     return MemoryError::kInvalidValue;
   }
   auto it = impl_->mappings.upper_bound(address);
@@ -173,8 +185,39 @@ MemoryError AddressSpace::set_access(DeviceAddress address, std::uint64_t bytes,
     }
     covered = it->first + it->second.bytes;
   }
-  impl_->store.set_state(address, bytes, static_cast<std::uint8_t>(access));
+  impl_->change_state(address, bytes, by, access);
   return MemoryError::kNone;
+}
+
+PeerGroup AddressSpace::make_group(Ordinal owner) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->groups.push_back(Impl::own_group(owner));
+  return static_cast<PeerGroup>(impl_->groups.size() - 1);
+}
+
+void AddressSpace::open_group(PeerGroup group, Ordinal to, Access access) {
+  const std::lock_guard running(impl_->execution);
+  const std::lock_guard lock(impl_->mutex);
+  OpenGroup& opened = impl_->groups.at(group);
+  if (to == opened.owner) return;
+  opened.state = static_cast<std::uint8_t>((opened.state & ~Impl::shifted(3, to)) |
+                                           Impl::shifted(static_cast<std::uint8_t>(access), to));
+  for (const auto& [address, mapping] : impl_->mappings) {
+    if (mapping.group == group) impl_->change_state(address, mapping.bytes, to, access);
+  }
+}
+
+const Physical* AddressSpace::Impl::physical_at(std::uint64_t address) const {
+  const auto after = mappings.upper_bound(address);
+  if (after == mappings.begin()) return nullptr;
+  const auto& [base, mapping] = *std::prev(after);
+  return address - base < mapping.bytes ? &handles.at(mapping.handle) : nullptr;
+}
+
+std::optional<Ordinal> AddressSpace::owner_of(DeviceAddress address) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Physical* physical = impl_->physical_at(address);
+  return physical == nullptr ? std::nullopt : std::optional(physical->owner);
 }
 
 DeviceAddress AddressSpace::begin() const noexcept {
@@ -185,14 +228,15 @@ bool AddressSpace::owns(DeviceAddress address) const noexcept {
   return address >= impl_->store.begin() && address < impl_->store.end();
 }
 
-std::byte* AddressSpace::translate_pages(DeviceAddress address, std::uint64_t bytes,
-                                         Access access) const noexcept {
-  if (!impl_->store.allows(address, bytes, static_cast<std::uint8_t>(access))) return nullptr;
+std::byte* AddressSpace::translate_pages(DeviceAddress address, std::uint64_t bytes, Access access,
+                                         Accessor by) const noexcept {
+  if (!impl_->store.allows(address, bytes, by.bits(access))) return nullptr;
   return impl_->store.host(address);
 }
 
-std::byte* AddressSpace::translate(DeviceAddress address, std::uint64_t bytes, Access access) const noexcept {
-  std::byte* pages = translate_pages(address, bytes, access);
+std::byte* AddressSpace::translate(DeviceAddress address, std::uint64_t bytes, Access access,
+                                   Accessor by) const noexcept {
+  std::byte* pages = translate_pages(address, bytes, access, by);
   if (pages == nullptr || !impl_->settings.shadow) return pages;
   return all_are(impl_->store.shadow(address), bytes, kOutside, false) ? pages : nullptr;
 }
@@ -217,9 +261,13 @@ void AddressSpace::copy_states(DeviceAddress to, DeviceAddress from, std::uint64
 std::uint64_t AddressSpace::physical_total_bytes() const noexcept {
   return impl_->settings.physical_bytes;
 }
-std::uint64_t AddressSpace::physical_used_bytes() const noexcept {
+std::uint64_t AddressSpace::physical_used_bytes(Ordinal device) const noexcept {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->used;
+  return impl_->budgets.at(device).used;
+}
+std::uint64_t AddressSpace::physical_peak_bytes(Ordinal device) const noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->budgets.at(device).peak;
 }
 std::uint64_t AddressSpace::physical_peak_bytes() const noexcept {
   const std::lock_guard lock(impl_->mutex);

@@ -6,7 +6,8 @@
 
 namespace refrain::simgpu {
 
-MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_t& out, bool counted) {
+MemoryError AddressSpace::Impl::allocate_pages(PeerGroup group, std::uint64_t bytes, std::uint64_t& out,
+                                               Kind kind) {
   const std::uint64_t taken = bytes + gap_after(settings.granularity_bytes);
   auto address = addresses.take(taken, settings.granularity_bytes);
   if (!address && !held_back.empty()) {
@@ -15,7 +16,7 @@ MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_
   }
   if (!address) return MemoryError::kOutOfMemory;
   PhysicalHandle handle = 0;
-  MemoryError error = create(bytes, handle, counted);
+  MemoryError error = create(groups[group].owner, bytes, handle, kind != Kind::kHost);
   if (error == MemoryError::kNone) {
     reservations.emplace(*address, bytes);
     error = map(*address, bytes, handle);
@@ -30,7 +31,9 @@ MemoryError AddressSpace::Impl::allocate_pages(std::uint64_t bytes, std::uint64_
     addresses.give_back(*address, taken);
     return error;
   }
-  store.set_state(*address, bytes, static_cast<std::uint8_t>(Access::kReadWrite));
+  const bool opened_by_group = kind == Kind::kDevice;
+  if (opened_by_group) mappings.at(*address).group = group;
+  store.set_state(*address, bytes, opened_by_group ? groups[group].state : kOpenToAll);
   out = *address;
   return MemoryError::kNone;
 }
@@ -65,8 +68,9 @@ void AddressSpace::Impl::remember(Gone what) {
   if (gone.size() > kRememberedGone) gone.pop_front();
 }
 
-bool AddressSpace::Impl::take_in_slabs(std::uint64_t bytes, std::uint64_t& out) {
+bool AddressSpace::Impl::take_in_slabs(PeerGroup group, std::uint64_t bytes, std::uint64_t& out) {
   for (auto& [base, slab] : slabs) {
+    if (slab.group != group) continue;
     if (const auto address = slab.ranges.take(bytes, kAllocationAlignment)) {
       ++slab.live;
       out = *address;
@@ -76,19 +80,19 @@ bool AddressSpace::Impl::take_in_slabs(std::uint64_t bytes, std::uint64_t& out) 
   return false;
 }
 
-MemoryError AddressSpace::Impl::allocate_in_slab(std::uint64_t bytes, std::uint64_t& out) {
-  if (take_in_slabs(bytes, out)) return MemoryError::kNone;
+MemoryError AddressSpace::Impl::allocate_in_slab(PeerGroup group, std::uint64_t bytes, std::uint64_t& out) {
+  if (take_in_slabs(group, bytes, out)) return MemoryError::kNone;
   for (auto& [base, slab] : slabs) {
     for (const auto& [address, size] : slab.held_back) slab.ranges.give_back(address, size);
     slab.held_back.clear();
   }
-  if (take_in_slabs(bytes, out)) return MemoryError::kNone;
+  if (take_in_slabs(group, bytes, out)) return MemoryError::kNone;
   std::uint64_t base = 0;
-  const MemoryError error = allocate_pages(settings.granularity_bytes, base);
+  const MemoryError error = allocate_pages(group, settings.granularity_bytes, base);
   if (error != MemoryError::kNone) return error;
-  slabs.emplace(base, Slab(base, base + settings.granularity_bytes));
+  slabs.emplace(base, Slab(base, base + settings.granularity_bytes, group));
   set_states(base, settings.granularity_bytes, kOutside);
-  take_in_slabs(bytes, out);
+  take_in_slabs(group, bytes, out);
   return MemoryError::kNone;
 }
 
@@ -106,9 +110,10 @@ void AddressSpace::Impl::free_in_slab(std::uint64_t address, std::uint64_t bytes
   free_pages(base);
 }
 
-MemoryError AddressSpace::Impl::allocate_shown(std::uint64_t bytes, std::uint64_t& out, Kind kind) {
+MemoryError AddressSpace::Impl::allocate_shown(PeerGroup group, std::uint64_t bytes, std::uint64_t& out,
+                                               Kind kind) {
   const std::uint64_t taken = round_up(bytes, settings.granularity_bytes);
-  const MemoryError error = allocate_pages(taken, out, kind == Kind::kManaged);
+  const MemoryError error = allocate_pages(group, taken, out, kind);
   if (error != MemoryError::kNone) return error;
   if (!store.show(out, taken)) {
     free_pages(out);
@@ -120,15 +125,16 @@ MemoryError AddressSpace::Impl::allocate_shown(std::uint64_t bytes, std::uint64_
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::Impl::allocate(std::uint64_t bytes, std::uint64_t& out, Kind kind) {
-  if (bytes == 0) return MemoryError::kInvalidValue;
+MemoryError AddressSpace::Impl::allocate(PeerGroup group, std::uint64_t bytes, std::uint64_t& out,
+                                         Kind kind) {
+  if (bytes == 0 || group >= groups.size()) return MemoryError::kInvalidValue;
   if (bytes > BackingStore::kRegionBytes) return MemoryError::kOutOfMemory;
-  if (kind != Kind::kDevice) return allocate_shown(bytes, out, kind);
+  if (kind != Kind::kDevice) return allocate_shown(group, bytes, out, kind);
   if (bytes > settings.physical_bytes) return MemoryError::kOutOfMemory;
   const bool in_slab = round_up(bytes, kAllocationAlignment) < settings.granularity_bytes;
   const std::uint64_t unit = in_slab ? kAllocationAlignment : settings.granularity_bytes;
-  const MemoryError error = in_slab ? allocate_in_slab(round_up(bytes, unit) + gap_after(unit), out)
-                                    : allocate_pages(round_up(bytes, unit), out);
+  const MemoryError error = in_slab ? allocate_in_slab(group, round_up(bytes, unit) + gap_after(unit), out)
+                                    : allocate_pages(group, round_up(bytes, unit), out);
   if (error != MemoryError::kNone) return error;
   allocations.emplace(out, Allocation{bytes, in_slab, next_number++});
   if (in_slab) set_states(out, bytes, 0);
@@ -150,9 +156,9 @@ void AddressSpace::Impl::free(std::map<std::uint64_t, Allocation>::iterator it) 
   }
 }
 
-MemoryError AddressSpace::allocate(std::uint64_t bytes, DeviceAddress& out, Kind kind) {
+MemoryError AddressSpace::allocate(PeerGroup group, std::uint64_t bytes, DeviceAddress& out, Kind kind) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->allocate(bytes, out, kind);
+  return impl_->allocate(group, bytes, out, kind);
 }
 
 MemoryError AddressSpace::free(DeviceAddress address) {
@@ -164,28 +170,31 @@ MemoryError AddressSpace::free(DeviceAddress address) {
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::heap_allocate(std::uint64_t bytes, DeviceAddress& out) const {
+MemoryError AddressSpace::heap_allocate(Ordinal owner, std::uint64_t bytes, DeviceAddress& out) const {
   const std::lock_guard lock(impl_->mutex);
-  if (bytes > impl_->heap_limit - impl_->heap_used) return MemoryError::kOutOfMemory;
-  const MemoryError error = impl_->allocate(bytes, out);
+  Budget& budget = impl_->budgets.at(owner);
+  if (bytes > budget.heap_limit - budget.heap_used) return MemoryError::kOutOfMemory;
+  const MemoryError error = impl_->allocate(owner, bytes, out);
   if (error != MemoryError::kNone) return error;
   impl_->allocations.at(out).on_heap = true;
-  impl_->heap_used += bytes;
+  budget.heap_used += bytes;
   return MemoryError::kNone;
 }
 
-MemoryError AddressSpace::heap_free(DeviceAddress address) const {
+MemoryError AddressSpace::heap_free(Ordinal owner, DeviceAddress address) const {
   const std::lock_guard lock(impl_->mutex);
   const auto it = impl_->allocations.find(address);
-  if (it == impl_->allocations.end() || !it->second.on_heap) return MemoryError::kInvalidValue;
-  impl_->heap_used -= it->second.bytes;
+  const bool given = it != impl_->allocations.end() && it->second.on_heap;
+  if (!given || impl_->physical_at(address)->owner != owner) return MemoryError::kInvalidValue;
+  impl_->budgets.at(owner).heap_used -= it->second.bytes;
   impl_->free(it);
   return MemoryError::kNone;
 }
 
-void AddressSpace::set_heap_limit(std::uint64_t bytes) {
+void AddressSpace::set_heap_limit(Ordinal owner, std::uint64_t bytes) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->heap_limit = std::max(bytes, impl_->heap_used);
+  Budget& budget = impl_->budgets.at(owner);
+  budget.heap_limit = std::max(bytes, budget.heap_used);
 }
 
 std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address) const {
@@ -205,7 +214,20 @@ std::optional<AddressSpace::Range> AddressSpace::range_of(DeviceAddress address)
   return Range{it->first, it->second.bytes};
 }
 
-std::string AddressSpace::describe(DeviceAddress address) const {
+// "", or whose memory is at an address that a device may not read.
+std::string AddressSpace::Impl::whose(std::uint64_t address, std::optional<Ordinal> by) const {
+  const Physical* physical = physical_at(address);
+  if (!by || physical == nullptr || physical->owner == *by) return "";
+  if (store.allows(address, 1, Accessor::device(*by).bits(Access::kRead))) return "";
+  const PeerGroup group = std::prev(mappings.upper_bound(address))->second.group;
+  return fmt::format(", memory of device {}, which {} opens to device {}", physical->owner,
+                     group == kNoGroup          ? "cuMemSetAccess"
+                     : group < settings.devices ? "cuCtxEnablePeerAccess"
+                                                : "cuMemPoolSetAccess",
+                     *by);
+}
+
+std::string AddressSpace::describe(DeviceAddress address, std::optional<Ordinal> by) const {
   if (!owns(address)) return "not an address of the device";
   const std::lock_guard lock(impl_->mutex);
   const auto& allocations = impl_->allocations;
@@ -216,15 +238,15 @@ std::string AddressSpace::describe(DeviceAddress address) const {
                        entry.second.bytes, entry.first);
   };
   if (allocation != allocations.end() && address - allocation->first < allocation->second.bytes) {
-    return "byte " + named(" of", address - allocation->first, *allocation);
+    return "byte " + named(" of", address - allocation->first, *allocation) + impl_->whose(address, by);
   }
   auto mapping = impl_->mappings.upper_bound(address);
   if (mapping != impl_->mappings.begin()) {
     --mapping;
     const bool backs = impl_->slabs.contains(mapping->first) || allocations.contains(mapping->first);
     if (!backs && address - mapping->first < mapping->second.bytes) {
-      return fmt::format("byte {} of the {} bytes mapped at 0x{:x}", address - mapping->first,
-                         mapping->second.bytes, mapping->first);
+      return fmt::format("byte {} of the {} bytes mapped at 0x{:x}{}", address - mapping->first,
+                         mapping->second.bytes, mapping->first, impl_->whose(address, by));
     }
   }
   for (auto it = impl_->gone.rbegin(); it != impl_->gone.rend(); ++it) {

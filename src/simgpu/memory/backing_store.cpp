@@ -103,11 +103,14 @@ void BackingStore::discard(std::uint64_t file_offset, std::uint64_t bytes) noexc
   }
 }
 
-void BackingStore::set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept {
+void BackingStore::change_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t mask,
+                                std::uint8_t state) noexcept {
   const std::uint64_t first = (address - device_) >> page_shift_;
   const std::uint64_t count = bytes >> page_shift_;
   for (std::uint64_t i = first; i < first + count; ++i) {
-    std::atomic_ref(states_[i]).store(state, std::memory_order_release);
+    const std::atomic_ref page(states_[i]);
+    const auto kept = static_cast<std::uint8_t>(page.load(std::memory_order_relaxed) & ~mask);
+    page.store(static_cast<std::uint8_t>(kept | (state & mask)), std::memory_order_release);
   }
 }
 
@@ -116,7 +119,7 @@ bool BackingStore::allows(std::uint64_t address, std::uint64_t bytes, std::uint8
   if (address < device_ || offset >= kRegionBytes || bytes > kRegionBytes - offset) return false;
   const std::uint64_t last = (offset + (bytes == 0 ? 0 : bytes - 1)) >> page_shift_;
   for (std::uint64_t i = offset >> page_shift_; i <= last; ++i) {
-    if ((std::atomic_ref(states_[i]).load(std::memory_order_acquire) & wanted) != wanted) return false;
+    if ((std::atomic_ref(states_[i]).load(std::memory_order_acquire) & wanted) == 0) return false;
   }
   return true;
 }

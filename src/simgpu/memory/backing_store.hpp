@@ -33,8 +33,13 @@ class BackingStore {
   // Contents and shadow become zeros, pages go back.
   void discard(std::uint64_t file_offset, std::uint64_t bytes) noexcept;
 
-  void set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept;
-  // All pages of [address, address + bytes) have every bit of wanted.
+  void set_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t state) noexcept {
+    change_state(address, bytes, 0xff, state);
+  }
+  // Only those bits of the states; one thread at a time.
+  void change_state(std::uint64_t address, std::uint64_t bytes, std::uint8_t mask,
+                    std::uint8_t state) noexcept;
+  // All pages of [address, address + bytes) have one of the wanted bits.
   bool allows(std::uint64_t address, std::uint64_t bytes, std::uint8_t wanted) const noexcept;
   std::byte* host(std::uint64_t address) const noexcept { return backing_ + (address - device_); }
   // The state of the byte at address; nullptr if there is no shadow. To be used where pages are attached.

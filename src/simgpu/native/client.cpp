@@ -95,9 +95,10 @@ CUresult Client::start() noexcept {
   }
 }
 
-CUresult Client::make_current() noexcept {
+CUresult Client::make_current(CUcontext* out) noexcept {
   CUcontext context = nullptr;
   const CUresult result = driver_->cuCtxGetCurrent(&context);
+  if (out != nullptr) *out = context;
   if (result != CUDA_SUCCESS || context != nullptr) return result;
   // One reference is enough to keep it: the runtime's, if the program uses it; else ours, which stays.
   unsigned flags = 0;
@@ -106,14 +107,28 @@ CUresult Client::make_current() noexcept {
   if (made == CUDA_SUCCESS) made = driver_->cuDevicePrimaryCtxRetain(&context, 0);
   if (made == CUDA_SUCCESS) made = driver_->cuCtxSetCurrent(context);
   if (made == CUDA_SUCCESS && active != 0) made = driver_->cuDevicePrimaryCtxRelease(0);
+  if (out != nullptr) *out = context;
   return made;
 }
 
-CUresult Client::launch(std::size_t kernel, const void* arguments, CUstream stream) noexcept {
-  const CUresult current = make_current();
-  if (current != CUDA_SUCCESS) return current;
+CUresult Client::launch(std::size_t kernel, const void* arguments, CUcontext context,
+                        CUstream stream) noexcept {
+  const InContext there(*this, context);
+  if (there.result() != CUDA_SUCCESS) return there.result();
   void* params[] = {const_cast<void*>(arguments)};
   return driver_->cuLaunchKernel(functions_[kernel], 1, 1, 1, 128, 1, 1, 0, stream, params, nullptr);
+}
+
+InContext::InContext(const Client& client, CUcontext context) noexcept : driver_(client.driver()) {
+  CUcontext now = nullptr;
+  result_ = driver_.cuCtxGetCurrent(&now);
+  if (result_ != CUDA_SUCCESS || now == context) return;
+  result_ = driver_.cuCtxSetCurrent(context);
+  if (result_ == CUDA_SUCCESS) before_ = now;
+}
+
+InContext::~InContext() {
+  if (before_ != nullptr) driver_.cuCtxSetCurrent(before_);
 }
 
 }  // namespace refrain::simgpu::native

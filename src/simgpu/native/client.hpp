@@ -27,11 +27,12 @@ class Client {
   // Finds the driver, starts it, and loads the image. CUDA_ERROR_NOT_FOUND: the driver is a real one; every
   // failure has said why. Once it has succeeded it is cheap.
   CUresult start() noexcept;
-  // After start. Makes the primary context current on a thread that has none, as the runtime does.
-  CUresult make_current() noexcept;
+  // After start. Makes the primary context current on a thread that has none, as the runtime does. out, if
+  // given: the current one, which a handle made now belongs to.
+  CUresult make_current(CUcontext* out = nullptr) noexcept;
   const runtime::DriverApi& driver() const noexcept { return *driver_; }
-  // kernel: an index of the rows. arguments: its only parameter.
-  CUresult launch(std::size_t kernel, const void* arguments, CUstream stream) noexcept;
+  // In a handle's context. kernel: an index of the rows. arguments: its only parameter.
+  CUresult launch(std::size_t kernel, const void* arguments, CUcontext context, CUstream stream) noexcept;
 
  private:
   CUresult find_device();
@@ -45,6 +46,21 @@ class Client {
   const runtime::DriverApi* driver_ = nullptr;
   Image image_{};
   std::vector<CUfunction> functions_;
+};
+
+// Makes a handle's context current while it lives; then it is again the one that was, if there was one.
+class InContext {
+ public:
+  InContext(const Client& client, CUcontext context) noexcept;
+  ~InContext();
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+  CUresult result() const noexcept { return result_; }
+
+ private:
+  const runtime::DriverApi& driver_;
+  CUcontext before_ = nullptr;  // to be made current again; nullptr: nothing to do
+  CUresult result_;
 };
 
 }  // namespace refrain::simgpu::native

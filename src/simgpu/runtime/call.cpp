@@ -1,10 +1,12 @@
-// Starting the driver and the primary context, and the last error. It must not start anything before the
-// first call.
+// Starting the driver and the primary contexts, whose devices are current, and the last error. It must not
+// start anything before the first call.
 #include "simgpu/runtime/call.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "simgpu/runtime/registry.hpp"
@@ -32,16 +34,20 @@ const ErrorRow* find_row(cudaError_t error) {
 }
 
 std::mutex context_mutex;
-bool context_retained = false;
+std::set<int>& retained() {                  // devices whose primary context we hold once
+  static auto* devices = new std::set<int>;  // never destroyed: used while the process ends
+  return *devices;
+}
+std::atomic<int> default_device{0};
 
-// At the end of the process, as the program's own exit handlers are through: gives back the primary context.
+// At the end of the process, as the program's own exit handlers are through: gives back the primary contexts.
 void shut_down() {
   const DriverApi& cu = driver_api(DefaultStream::kLegacy);
   std::lock_guard lock(context_mutex);
-  if (!context_retained) return;
+  if (retained().empty()) return;
   forget_loaded(cu);
-  cu.cuDevicePrimaryCtxRelease(0);
-  context_retained = false;
+  for (const int device : retained()) cu.cuDevicePrimaryCtxRelease(device);
+  retained().clear();
 }
 
 // Registered with the first fat binary or the first call, whichever is earlier, so that it runs late.
@@ -57,12 +63,7 @@ void make_current(const DriverApi& cu) {
   CUcontext context = nullptr;
   check(cu.cuCtxGetCurrent(&context));
   if (context != nullptr) return;
-  std::lock_guard lock(context_mutex);
-  check(cu.cuDevicePrimaryCtxRetain(&context, 0));
-  if (context_retained) check(cu.cuDevicePrimaryCtxRelease(0));  // one reference for the process
-  context_retained = true;
-  AtExit::started = true;
-  check(cu.cuCtxSetCurrent(context));
+  check(cu.cuCtxSetCurrent(primary_of(cu, current_device(cu))));
 }
 
 const AtExit at_exit;  // a constructor of the library runs before those of the program
@@ -72,6 +73,33 @@ const AtExit at_exit;  // a constructor of the library runs before those of the 
 ThreadState& thread_state() {
   thread_local ThreadState state;
   return state;
+}
+
+int current_device(const DriverApi& cu) {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  check(cu.cuCtxGetCurrent(&context));
+  if (context != nullptr && cu.cuCtxGetDevice(&device) == CUDA_SUCCESS) return device;
+  const int chosen = thread_state().device;
+  return chosen >= 0 ? chosen : default_device.load();
+}
+
+CUcontext primary_of(const DriverApi& cu, int device) {
+  std::lock_guard lock(context_mutex);
+  CUcontext context = nullptr;
+  unsigned flags = 0;
+  int active = 0;
+  check(cu.cuDevicePrimaryCtxGetState(device, &flags, &active));
+  check(cu.cuDevicePrimaryCtxRetain(&context, device));
+  // One reference for the process.
+  if (active != 0 && retained().contains(device)) check(cu.cuDevicePrimaryCtxRelease(device));
+  retained().insert(device);
+  AtExit::started = true;
+  return context;
+}
+
+void set_default_device(int device) {
+  default_device = device;
 }
 
 void say(const char* text) noexcept {
@@ -110,9 +138,11 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaDeviceReset() {
   const cudaError_t result = call(Need::kDriver, [&](const DriverApi& cu) {
+    const int device = current_device(cu);
     std::lock_guard lock(context_mutex);
-    check(cu.cuDevicePrimaryCtxReset(0));
-    context_retained = false;
+    check(cu.cuDevicePrimaryCtxReset(device));
+    retained().erase(device);
+    thread_state().device = device;
     check(cu.cuCtxSetCurrent(nullptr));
     renew_managed(cu);
   });

@@ -31,6 +31,7 @@ inline void require(bool condition, cudaError_t otherwise = cudaErrorInvalidValu
 
 struct ThreadState {
   cudaError_t last_error = cudaSuccess;
+  int device = -1;                  // as the thread has chosen; -1: not yet
   bool per_thread_default = false;  // in a function of the per-thread ABI
 };
 ThreadState& thread_state();
@@ -42,6 +43,14 @@ enum class Need { kDriver, kContext };
 // The driver's functions for this call's default stream; starts the driver, and the primary context where
 // needed.
 const DriverApi& ready(Need need);
+
+// The thread's device: of its current context, or else that it will have a context of.
+int current_device(const DriverApi& cu);
+// The primary context of a device, which is kept until the process ends or the device is reset. Throws
+// cudaErrorInvalidDevice.
+CUcontext primary_of(const DriverApi& cu, int device);
+// For threads that choose none.
+void set_default_device(int device);
 
 // Runs body(driver functions), which returns nothing, a CUresult or a cudaError_t, and remembers an error.
 template <class Body>

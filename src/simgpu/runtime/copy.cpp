@@ -180,19 +180,24 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* params, cudaStream_t stre
   });
 }
 
-SIMGPU_FORWARD(cudaMemcpyPeer, (void* to, int to_device, const void* from, int from_device, size_t bytes),
-               to_device == 0 && from_device == 0 ? cu.cuMemcpyDtoD(device(to), device(from), bytes)
-                                                  : CUDA_ERROR_INVALID_DEVICE)
-SIMGPU_FORWARD(cudaMemcpyPeerAsync,
-               (void* to, int to_device, const void* from, int from_device, size_t bytes,
-                cudaStream_t stream),
-               to_device == 0 && from_device == 0
-                   ? cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream)
-                   : CUDA_ERROR_INVALID_DEVICE)
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t bytes) {
+  return call([&](const DriverApi& cu) {
+    const CUcontext target = primary_of(cu, to_device), source = primary_of(cu, from_device);
+    return target == source ? cu.cuMemcpyDtoD(device(to), device(from), bytes)
+                            : cu.cuMemcpyPeer(device(to), target, device(from), source, bytes);
+  });
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+  return call([&](const DriverApi& cu) {
+    const CUcontext target = primary_of(cu, to_device), source = primary_of(cu, from_device);
+    return target == source ? cu.cuMemcpyDtoDAsync(device(to), device(from), bytes, stream)
+                            : cu.cuMemcpyPeerAsync(device(to), target, device(from), source, bytes, stream);
+  });
+}
 namespace {
 
 CUDA_MEMCPY3D_PEER peer_copy_of(const DriverApi& cu, const cudaMemcpy3DPeerParms& from) {
-  require(from.srcDevice == 0 && from.dstDevice == 0, cudaErrorInvalidDevice);
   cudaMemcpy3DParms plain{};
   plain.srcArray = from.srcArray;
   plain.srcPos = from.srcPos;
@@ -204,7 +209,8 @@ CUDA_MEMCPY3D_PEER peer_copy_of(const DriverApi& cu, const cudaMemcpy3DPeerParms
   plain.kind = cudaMemcpyDefault;
   const CUDA_MEMCPY3D copy = copy_of(plain);
   CUDA_MEMCPY3D_PEER out{};
-  out.srcContext = out.dstContext = current_context(cu);
+  out.srcContext = primary_of(cu, from.srcDevice);
+  out.dstContext = primary_of(cu, from.dstDevice);
   out.srcXInBytes = copy.srcXInBytes;
   out.srcY = copy.srcY;
   out.srcZ = copy.srcZ;

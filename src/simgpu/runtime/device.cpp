@@ -10,19 +10,26 @@ namespace {
 template <class Body>
 cudaError_t with_device(int ordinal, Body body) {
   return call(Need::kDriver, [&](const DriverApi& cu) {
-    require(ordinal == 0, cudaErrorInvalidDevice);
+    CUdevice found = 0;
+    check(cu.cuDeviceGet(&found, ordinal));
     return body(cu);
   });
 }
 
-void fill_properties(const DriverApi& cu, cudaDeviceProp& out) {
+// For the thread's device.
+template <class Body>
+cudaError_t with_current(Body body) {
+  return call(Need::kDriver, [&](const DriverApi& cu) { return body(cu, current_device(cu)); });
+}
+
+void fill_properties(const DriverApi& cu, int ordinal, cudaDeviceProp& out) {
   std::memset(&out, 0, sizeof out);
-  check(cu.cuDeviceGetName(out.name, sizeof out.name, 0));
-  check(cu.cuDeviceGetUuid(reinterpret_cast<CUuuid*>(&out.uuid), 0));
-  check(cu.cuDeviceTotalMem(&out.totalGlobalMem, 0));
+  check(cu.cuDeviceGetName(out.name, sizeof out.name, ordinal));
+  check(cu.cuDeviceGetUuid(reinterpret_cast<CUuuid*>(&out.uuid), ordinal));
+  check(cu.cuDeviceTotalMem(&out.totalGlobalMem, ordinal));
   const auto attribute = [&](CUdevice_attribute wanted) {
     int value = 0;
-    check(cu.cuDeviceGetAttribute(&value, wanted, 0));
+    check(cu.cuDeviceGetAttribute(&value, wanted, ordinal));
     return value;
   };
 #define PROPERTY(field, name) \
@@ -53,63 +60,80 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDevice(int* out) {
-  return call(Need::kDriver, [&](const DriverApi&) {
+  return with_current([&](const DriverApi&, int device) {
     require(out != nullptr);
-    *out = 0;
+    *out = device;
   });
 }
 
 cudaError_t cudaSetDevice(int ordinal) {
-  return call([&](const DriverApi&) { require(ordinal == 0, cudaErrorInvalidDevice); });
-}
-
-cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) {
-  return cudaSetDevice(ordinal);
-}
-cudaError_t cudaSetValidDevices(int* devices, int count) {
-  return call(Need::kDriver, [&](const DriverApi&) {
-    for (int index = 0; index < count; ++index) require(devices[index] == 0, cudaErrorInvalidDevice);
+  return call(Need::kDriver, [&](const DriverApi& cu) {
+    check(cu.cuCtxSetCurrent(primary_of(cu, ordinal)));
+    thread_state().device = ordinal;
   });
 }
 
-cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp*) {
-  return cudaGetDevice(out);
+cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) {
+  return call(Need::kDriver, [&](const DriverApi& cu) { primary_of(cu, ordinal); });
+}
+
+// The first one is where threads begin that choose none.
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+  return call(Need::kDriver, [&](const DriverApi& cu) {
+    require(count >= 0 && (devices != nullptr || count == 0));
+    for (int index = 0; index < count; ++index) {
+      CUdevice found = 0;
+      check(cu.cuDeviceGet(&found, devices[index]));
+    }
+    set_default_device(count == 0 ? 0 : devices[0]);
+  });
+}
+
+// They are all alike.
+cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp* wanted) {
+  return call(Need::kDriver, [&](const DriverApi&) {
+    require(out != nullptr && wanted != nullptr);
+    *out = 0;
+  });
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
-  return with_device(0, [&](const DriverApi& cu) { return cu.cuDevicePrimaryCtxSetFlags(0, flags & 0x7f); });
+  return with_current(
+      [&](const DriverApi& cu, int device) { return cu.cuDevicePrimaryCtxSetFlags(device, flags & 0x7f); });
 }
 
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
-  return with_device(0, [&](const DriverApi& cu) {
+  return with_current([&](const DriverApi& cu, int device) {
     int active = 0;
-    return cu.cuDevicePrimaryCtxGetState(0, flags, &active);
+    return cu.cuDevicePrimaryCtxGetState(device, flags, &active);
   });
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int ordinal) {
   return with_device(ordinal, [&](const DriverApi& cu) {
     require(out != nullptr);
-    fill_properties(cu, *out);
+    fill_properties(cu, ordinal, *out);
   });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int ordinal) {
   return with_device(ordinal, [&](const DriverApi& cu) {
-    return cu.cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), 0);
+    return cu.cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), ordinal);
   });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int ordinal) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetPCIBusId(text, length, 0); });
+  return with_device(ordinal,
+                     [&](const DriverApi& cu) { return cu.cuDeviceGetPCIBusId(text, length, ordinal); });
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* out, const char* text) {
-  return with_device(0, [&](const DriverApi& cu) { return cu.cuDeviceGetByPCIBusId(out, text); });
+  return call(Need::kDriver, [&](const DriverApi& cu) { return cu.cuDeviceGetByPCIBusId(out, text); });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can, int ordinal, int peer) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceCanAccessPeer(can, 0, peer); });
+  return call(Need::kDriver,
+              [&](const DriverApi& cu) { return cu.cuDeviceCanAccessPeer(can, ordinal, peer); });
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int ordinal, int peer) {
@@ -118,27 +142,27 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
   });
 }
 
-// There is no other device.
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-  return call([](const DriverApi&) { return cudaErrorInvalidDevice; });
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return call([&](const DriverApi& cu) {
+    require(peer != current_device(cu), cudaErrorInvalidDevice);
+    return cu.cuCtxEnablePeerAccess(primary_of(cu, peer), flags);
+  });
 }
-cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return call(
-      [&](const DriverApi&) { return peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice; });
-}
+SIMGPU_FORWARD(cudaDeviceDisablePeerAccess, (int peer), cu.cuCtxDisablePeerAccess(primary_of(cu, peer)))
 
 SIMGPU_FORWARD(cudaCtxResetPersistingL2Cache, (), cu.cuCtxResetPersistingL2Cache())
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int ordinal) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetDefaultMemPool(out, 0); });
+  return with_device(ordinal,
+                     [&](const DriverApi& cu) { return cu.cuDeviceGetDefaultMemPool(out, ordinal); });
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int ordinal) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetMemPool(out, 0); });
+  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceGetMemPool(out, ordinal); });
 }
 
 cudaError_t cudaDeviceSetMemPool(int ordinal, cudaMemPool_t pool) {
-  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceSetMemPool(0, pool); });
+  return with_device(ordinal, [&](const DriverApi& cu) { return cu.cuDeviceSetMemPool(ordinal, pool); });
 }
 
 SIMGPU_FORWARD(cudaDeviceSynchronize, (), cu.cuCtxSynchronize())

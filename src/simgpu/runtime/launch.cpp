@@ -40,9 +40,10 @@ CUresult launch(const DriverApi& cu, CUkernel kernel, dim3 grid, dim3 block, voi
 }
 
 void fill_attributes(const DriverApi& cu, CUkernel kernel, cudaFuncAttributes& out) {
+  const int device = current_device(cu);
   const auto value = [&](CUfunction_attribute attribute) {
     int number = 0;
-    check(cu.cuKernelGetAttribute(&number, attribute, kernel, 0));
+    check(cu.cuKernelGetAttribute(&number, attribute, kernel, device));
     return number;
   };
   out = {};
@@ -159,7 +160,8 @@ SIMGPU_FORWARD(cudaKernelSetAttributeForDevice,
                (cudaKernel_t kernel, cudaFuncAttribute attribute, int value, int device),
                cu.cuKernelSetAttribute(static_cast<CUfunction_attribute>(attribute), value, kernel, device))
 SIMGPU_FORWARD(cudaFuncSetCacheConfig, (const void* function, cudaFuncCache config),
-               cu.cuKernelSetCacheConfig(kernel_of(cu, function), static_cast<CUfunc_cache>(config), 0))
+               cu.cuKernelSetCacheConfig(kernel_of(cu, function), static_cast<CUfunc_cache>(config),
+                                         current_device(cu)))
 SIMGPU_FORWARD(cudaFuncGetName, (const char** name, const void* function),
                cu.cuKernelGetName(name, kernel_of(cu, function)))
 SIMGPU_FORWARD(cudaFuncGetParamInfo, (const void* function, size_t index, size_t* offset, size_t* bytes),

@@ -83,16 +83,16 @@ TEST(bounds, held_back_addresses_come_again_when_there_are_no_others) {
   AddressSpace memory({64u << 20, 4096, true});
   for (int round = 0; round < 2000; ++round) {  // far more than the memory; twice what is held back
     DeviceAddress address = 0;
-    ASSERT_EQ(memory.allocate(round % 2 == 0 ? 32u << 20 : 100, address), MemoryError::kNone) << round;
+    ASSERT_EQ(memory.allocate(0, round % 2 == 0 ? 32u << 20 : 100, address), MemoryError::kNone) << round;
     ASSERT_EQ(memory.free(address), MemoryError::kNone);
   }
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
 }
 
 TEST(uninitialised, reads_of_what_nothing_wrote) {
   TestDevice device(kEachReads, kAll);
   DeviceAddress buffer = 0;
-  ASSERT_EQ(device.memory().allocate(256, buffer), MemoryError::kNone);
+  ASSERT_EQ(device.memory().allocate(0, 256, buffer), MemoryError::kNone);
   expect_words(device.try_launch("k", shape_of(1, 32), buffer), FaultKind::kUninitialised,
                {"thread (0,0,0)", "which nothing has written", "byte 0 of allocation 1 (256 bytes"});
   device.memory().mark_written(buffer, 63);
@@ -107,10 +107,10 @@ TEST(uninitialised, stores_and_atomics_write) {
                               "ld.global.u64 %rd2, [%rd1];"),
                     kAll);
   DeviceAddress buffer = 0;
-  ASSERT_EQ(device.memory().allocate(256, buffer), MemoryError::kNone);
+  ASSERT_EQ(device.memory().allocate(0, 256, buffer), MemoryError::kNone);
   EXPECT_FALSE(device.try_launch("k", shape_of(1, 32), buffer).has_value());
   TestDevice adds(with_body("red.global.add.u32 [%rd1+8], 3;"), kAll);
-  ASSERT_EQ(adds.memory().allocate(256, buffer), MemoryError::kNone);
+  ASSERT_EQ(adds.memory().allocate(0, 256, buffer), MemoryError::kNone);
   expect_words(adds.try_launch("k", shape_of(1, 1), buffer), FaultKind::kUninitialised, {"byte 8"});
 }
 
@@ -132,8 +132,8 @@ TEST(uninitialised, copies_of_the_unwritten_are_unwritten) {
   AddressSpace memory({64u << 20, 4096, true});
   DeviceAddress from = 0;
   DeviceAddress to = 0;
-  ASSERT_EQ(memory.allocate(64, from), MemoryError::kNone);
-  ASSERT_EQ(memory.allocate(64, to), MemoryError::kNone);
+  ASSERT_EQ(memory.allocate(0, 64, from), MemoryError::kNone);
+  ASSERT_EQ(memory.allocate(0, 64, to), MemoryError::kNone);
   memory.mark_written(from, 8);
   memory.mark_written(to, 64);
   memory.copy_states(to, from, 32);
@@ -147,15 +147,15 @@ TEST(uninitialised, states_move_with_physical_memory) {
   DeviceAddress range = 0;
   PhysicalHandle handle = 0;
   ASSERT_EQ(memory.reserve(8192, 0, 0, range), MemoryError::kNone);
-  ASSERT_EQ(memory.create(4096, handle), MemoryError::kNone);
+  ASSERT_EQ(memory.create(0, 4096, handle), MemoryError::kNone);
   ASSERT_EQ(memory.map(range, 4096, 0, handle), MemoryError::kNone);
-  ASSERT_EQ(memory.set_access(range, 4096, Access::kReadWrite), MemoryError::kNone);
+  ASSERT_EQ(memory.set_access(0, range, 4096, Access::kReadWrite), MemoryError::kNone);
   memory.mark_written(range + 100, 10);
   ASSERT_EQ(memory.unmap(range, 4096), MemoryError::kNone);
   EXPECT_NE(memory.describe(range + 100).find("unmapped by cuMemUnmap"), std::string::npos)
       << memory.describe(range + 100);
   ASSERT_EQ(memory.map(range + 4096, 4096, 0, handle), MemoryError::kNone);
-  ASSERT_EQ(memory.set_access(range + 4096, 4096, Access::kReadWrite), MemoryError::kNone);
+  ASSERT_EQ(memory.set_access(0, range + 4096, 4096, Access::kReadWrite), MemoryError::kNone);
   EXPECT_TRUE(memory.written(range + 4096 + 100, 10));
   EXPECT_FALSE(memory.written(range + 4096 + 99, 1));
   EXPECT_FALSE(memory.written(range + 4096 + 110, 1));
@@ -164,7 +164,7 @@ TEST(uninitialised, states_move_with_physical_memory) {
 TEST(reports, tell_once_for_each_place_and_go_on) {
   TestDevice device(kEachReads, reporting());
   DeviceAddress buffer = 0;
-  ASSERT_EQ(device.memory().allocate(80, buffer), MemoryError::kNone);
+  ASSERT_EQ(device.memory().allocate(0, 80, buffer), MemoryError::kNone);
   device.memory().mark_written(buffer, 64);
   device.launch("k", shape_of(2, 32), buffer);
   EXPECT_EQ(reports, 2) << reported;  // unwritten, and beyond the end

@@ -19,11 +19,11 @@ TEST(calls, through_pointers_that_differ_between_lanes) {
 TEST(calls, virtual_functions_of_objects_on_the_heap) {
   auto device = make_device();
   const DeviceAddress x = device->upload(std::vector<int>(64));
-  const auto before = device->memory().physical_used_bytes();
+  const auto before = device->memory().physical_used_bytes(0);
   device->launch("virtual_functions", shape_of(1, 64), x);
   const auto got = device->download<int>(x, 64);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(got[i], i % 2 == 0 ? i * i : i * 10) << i;
-  EXPECT_EQ(device->memory().physical_used_bytes(), before);
+  EXPECT_EQ(device->memory().physical_used_bytes(0), before);
 }
 
 TEST(calls, recursion_of_different_depths) {
@@ -87,7 +87,7 @@ TEST(heap, blocks_are_apart_and_come_back) {
   // Beyond its limit of 8 MiB malloc gives a null pointer.
   device->launch("heap", shape_of(1, 1), x, std::int64_t{8 << 20} + 1);
   EXPECT_EQ(device->download<int>(x, 1)[0], -1);
-  device->memory().set_heap_limit(16 << 20);
+  device->memory().set_heap_limit(0, 16 << 20);
   device->launch("heap", shape_of(1, 1), x, std::int64_t{8 << 20} + 1);
   EXPECT_EQ(device->download<int>(x, 1)[0], 120);
   const auto fault = device->try_launch("bad_free", shape_of(1, 1), x);

@@ -317,7 +317,7 @@ TEST(async_copy, reads_no_more_than_its_size) {
       "cp.async.cg.shared.global [%r1], [%x5], 16, %r2;",
       ".shared .align 16 .b8 sm[512];\n"));
   simgpu::DeviceAddress address = 0;
-  ASSERT_EQ(device.memory().allocate(4096, address), simgpu::MemoryError::kNone);
+  ASSERT_EQ(device.memory().allocate(0, 4096, address), simgpu::MemoryError::kNone);
   device.launch("k", shape_of(1, 32), address + 4096 - 256, address);
 }
 

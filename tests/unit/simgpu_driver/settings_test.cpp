@@ -23,5 +23,17 @@ TEST(Settings, ABadOneIsOneLineAndNoDevice) {
   EXPECT_EQ(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&count));
 }
 
+TEST(VisibleDevices, AreListedAndEndAtTheFirstThatIsNone) {
+  using Devices = std::vector<int>;
+  EXPECT_EQ((Devices{0, 1, 2}), visible_devices("0,1,2", 4));
+  EXPECT_EQ((Devices{3, 1}), visible_devices("3,1", 4));
+  EXPECT_EQ((Devices{2}), visible_devices("2,4,1", 4));
+  EXPECT_EQ((Devices{2}), visible_devices("2,-1,1", 4));
+  EXPECT_EQ((Devices{1}), visible_devices("1,1,0", 4));
+  EXPECT_EQ((Devices{1}), visible_devices("1,", 4));
+  EXPECT_EQ(Devices{}, visible_devices("", 4));
+  EXPECT_EQ(Devices{}, visible_devices("NoDevFiles", 4));
+}
+
 }  // namespace
 }  // namespace refrain::simgpu::driver

@@ -46,9 +46,9 @@ TEST(fault, read_only_pages_are_not_written) {
   DeviceAddress address = 0;
   PhysicalHandle handle = 0;
   ASSERT_EQ(device.memory().reserve(4096, 0, 0, address), MemoryError::kNone);
-  ASSERT_EQ(device.memory().create(4096, handle), MemoryError::kNone);
+  ASSERT_EQ(device.memory().create(0, 4096, handle), MemoryError::kNone);
   ASSERT_EQ(device.memory().map(address, 4096, 0, handle), MemoryError::kNone);
-  ASSERT_EQ(device.memory().set_access(address, 4096, Access::kRead), MemoryError::kNone);
+  ASSERT_EQ(device.memory().set_access(0, address, 4096, Access::kRead), MemoryError::kNone);
   expect_words(device.try_launch("k", shape_of(1, 1), address), FaultKind::kIllegalAddress,
                {"write of 4 bytes"});
 }
@@ -99,7 +99,7 @@ TEST_P(Refused, by_name_and_line) {
     EXPECT_NE(message.find("line 7"), std::string::npos) << message;
     EXPECT_NE(message.find(GetParam().words), std::string::npos) << message;
   }
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
 }
 INSTANTIATE_TEST_SUITE_P(
     modules, Refused,
@@ -125,10 +125,10 @@ TEST(load, text_without_version_and_missing_variables) {
   EXPECT_THROW(load_module(with_body("ld.global.u32 %r1, [x];", ".extern .global .u32 x;\n"), memory),
                LoadError);
   EXPECT_THROW(load_module(with_body("", ".global .b8 big[2000000];\n"), memory), std::bad_alloc);
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
   const auto module =
       load_module(with_body("", ".global .u32 x = 3; .const .u64 y[2] = {x, generic(x)+4};\n"), memory);
-  EXPECT_GT(memory.physical_used_bytes(), 0u);
+  EXPECT_GT(memory.physical_used_bytes(0), 0u);
   ASSERT_NE(module->find_global("y"), nullptr);
   EXPECT_EQ(module->find_kernel("nobody"), nullptr);
   std::uint64_t address = 0;

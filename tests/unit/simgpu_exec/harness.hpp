@@ -37,7 +37,7 @@ class TestDevice {
   template <class T>
   DeviceAddress upload(const std::vector<T>& values) {
     DeviceAddress address = 0;
-    EXPECT_EQ(memory_.allocate(std::max<std::size_t>(values.size() * sizeof(T), 1), address),
+    EXPECT_EQ(memory_.allocate(0, std::max<std::size_t>(values.size() * sizeof(T), 1), address),
               MemoryError::kNone);
     if (!values.empty()) {
       std::memcpy(memory_.translate(address, values.size() * sizeof(T), Access::kReadWrite), values.data(),

@@ -26,32 +26,32 @@ TEST(mapping, follows_reserve_create_map_access_and_back) {
   PhysicalHandle handle = 0;
   ASSERT_EQ(memory.reserve(2 * kPage, 0, 0, address), MemoryError::kNone);
   EXPECT_TRUE(memory.owns(address));
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
-  ASSERT_EQ(memory.create(kPage, handle), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
+  ASSERT_EQ(memory.create(0, kPage, handle), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
   EXPECT_EQ(memory.map(address, kPage, 0, handle), MemoryError::kNone);
   EXPECT_EQ(memory.translate(address, 1, Access::kRead), nullptr) << "a fresh mapping has no access";
-  EXPECT_EQ(memory.set_access(address, kPage, Access::kRead), MemoryError::kNone);
+  EXPECT_EQ(memory.set_access(0, address, kPage, Access::kRead), MemoryError::kNone);
   EXPECT_NE(memory.translate(address, kPage, Access::kRead), nullptr);
   EXPECT_EQ(memory.translate(address, 1, Access::kReadWrite), nullptr);
   EXPECT_EQ(memory.translate(address, kPage + 1, Access::kRead), nullptr) << "past the mapping";
-  EXPECT_EQ(memory.set_access(address, kPage, Access::kReadWrite), MemoryError::kNone);
+  EXPECT_EQ(memory.set_access(0, address, kPage, Access::kReadWrite), MemoryError::kNone);
   std::memset(memory.translate(address, kPage, Access::kReadWrite), 0x5a, kPage);
 
   // The bytes belong to the handle, not to the address.
   EXPECT_EQ(memory.unmap(address, kPage), MemoryError::kNone);
   EXPECT_EQ(memory.translate(address, 1, Access::kRead), nullptr);
   EXPECT_EQ(memory.map(address + kPage, kPage, 0, handle), MemoryError::kNone);
-  EXPECT_EQ(memory.set_access(address + kPage, kPage, Access::kRead), MemoryError::kNone);
+  EXPECT_EQ(memory.set_access(0, address + kPage, kPage, Access::kRead), MemoryError::kNone);
   EXPECT_EQ(*memory.translate(address + 2 * kPage - 1, 1, Access::kRead), std::byte{0x5a});
 
   // Released memory lives until its last mapping goes.
   EXPECT_EQ(memory.release(handle), MemoryError::kNone);
   EXPECT_EQ(memory.release(handle), MemoryError::kInvalidValue);
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
   EXPECT_EQ(memory.release_range(address, 2 * kPage), MemoryError::kInvalidValue) << "still mapped";
   EXPECT_EQ(memory.unmap(address + kPage, kPage), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
   EXPECT_EQ(memory.physical_peak_bytes(), kPage);
   EXPECT_EQ(memory.release_range(address, kPage), MemoryError::kInvalidValue) << "not the whole reservation";
   EXPECT_EQ(memory.release_range(address, 2 * kPage), MemoryError::kNone);
@@ -62,10 +62,10 @@ TEST(mapping, what_cuda_refuses_is_refused) {
   DeviceAddress address = 0;
   PhysicalHandle two = 0, one = 0;
   EXPECT_EQ(memory.reserve(100, 0, 0, address), MemoryError::kInvalidValue);
-  EXPECT_EQ(memory.create(100, one), MemoryError::kInvalidValue);
+  EXPECT_EQ(memory.create(0, 100, one), MemoryError::kInvalidValue);
   ASSERT_EQ(memory.reserve(4 * kPage, 0, 0, address), MemoryError::kNone);
-  ASSERT_EQ(memory.create(2 * kPage, two), MemoryError::kNone);
-  ASSERT_EQ(memory.create(kPage, one), MemoryError::kNone);
+  ASSERT_EQ(memory.create(0, 2 * kPage, two), MemoryError::kNone);
+  ASSERT_EQ(memory.create(0, kPage, one), MemoryError::kNone);
   EXPECT_EQ(memory.map(address, kPage, 0, two), MemoryError::kInvalidValue) << "part of a handle";
   EXPECT_EQ(memory.map(address, 2 * kPage, kPage, two), MemoryError::kInvalidValue) << "offset";
   EXPECT_EQ(memory.map(address + 3 * kPage, 2 * kPage, 0, two), MemoryError::kInvalidValue) << "past the end";
@@ -74,10 +74,10 @@ TEST(mapping, what_cuda_refuses_is_refused) {
   EXPECT_EQ(memory.map(address + kPage, kPage, 0, one), MemoryError::kInvalidValue) << "already mapped";
   EXPECT_EQ(memory.unmap(address, kPage), MemoryError::kInvalidValue) << "part of a mapping";
   EXPECT_EQ(memory.unmap(address + kPage, kPage), MemoryError::kInvalidValue);
-  EXPECT_EQ(memory.set_access(address, 3 * kPage, Access::kReadWrite), MemoryError::kInvalidValue)
+  EXPECT_EQ(memory.set_access(0, address, 3 * kPage, Access::kReadWrite), MemoryError::kInvalidValue)
       << "a hole";
   ASSERT_EQ(memory.map(address + 2 * kPage, kPage, 0, one), MemoryError::kNone);
-  EXPECT_EQ(memory.set_access(address, 3 * kPage, Access::kReadWrite), MemoryError::kNone);
+  EXPECT_EQ(memory.set_access(0, address, 3 * kPage, Access::kReadWrite), MemoryError::kNone);
   EXPECT_EQ(memory.unmap(address, 3 * kPage), MemoryError::kNone) << "several whole mappings";
 }
 
@@ -86,13 +86,13 @@ TEST(mapping, one_handle_may_be_seen_at_two_addresses) {
   DeviceAddress address = 0;
   PhysicalHandle handle = 0;
   ASSERT_EQ(memory.reserve(2 * kPage, 0, 0, address), MemoryError::kNone);
-  ASSERT_EQ(memory.create(kPage, handle), MemoryError::kNone);
+  ASSERT_EQ(memory.create(0, kPage, handle), MemoryError::kNone);
   ASSERT_EQ(memory.map(address, kPage, 0, handle), MemoryError::kNone);
   ASSERT_EQ(memory.map(address + kPage, kPage, 0, handle), MemoryError::kNone);
-  ASSERT_EQ(memory.set_access(address, 2 * kPage, Access::kReadWrite), MemoryError::kNone);
+  ASSERT_EQ(memory.set_access(0, address, 2 * kPage, Access::kReadWrite), MemoryError::kNone);
   *memory.translate(address, 1, Access::kReadWrite) = std::byte{9};
   EXPECT_EQ(*memory.translate(address + kPage, 1, Access::kRead), std::byte{9});
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
 }
 
 TEST(reserve, hint_is_honoured_where_it_is_free) {
@@ -110,14 +110,14 @@ TEST(allocate, small_ones_share_pages_and_all_are_counted) {
   AddressSpace memory(kSettings);
   std::vector<DeviceAddress> small(8);
   for (auto& address : small) {
-    ASSERT_EQ(memory.allocate(100, address), MemoryError::kNone);
+    ASSERT_EQ(memory.allocate(0, 100, address), MemoryError::kNone);
     EXPECT_EQ(address % 512, 0u);
   }
   EXPECT_EQ(std::set(small.begin(), small.end()).size(), 8u);
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
   DeviceAddress large = 0;
-  ASSERT_EQ(memory.allocate(kPage + 1, large), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), 3 * kPage);
+  ASSERT_EQ(memory.allocate(0, kPage + 1, large), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(0), 3 * kPage);
   EXPECT_EQ(memory.range_of(large + 5)->base, large);
   EXPECT_EQ(memory.range_of(large)->bytes, kPage + 1);
   EXPECT_EQ(memory.range_of(small[3] + 99)->base, small[3]);
@@ -128,23 +128,23 @@ TEST(allocate, small_ones_share_pages_and_all_are_counted) {
   EXPECT_EQ(memory.free(large), MemoryError::kNone);
   EXPECT_EQ(memory.free(large), MemoryError::kInvalidValue);
   for (const auto address : small) EXPECT_EQ(memory.free(address), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
   EXPECT_EQ(memory.translate(small[0], 1, Access::kRead), nullptr);
 }
 
 TEST(allocate, stops_at_the_physical_size) {
   AddressSpace memory(kSettings);
   DeviceAddress address = 0;
-  EXPECT_EQ(memory.allocate(0, address), MemoryError::kInvalidValue);
-  EXPECT_EQ(memory.allocate((1u << 20) + 1, address), MemoryError::kOutOfMemory);
-  EXPECT_EQ(memory.allocate(~0ull, address), MemoryError::kOutOfMemory);
-  ASSERT_EQ(memory.allocate(1u << 20, address), MemoryError::kNone);
+  EXPECT_EQ(memory.allocate(0, 0, address), MemoryError::kInvalidValue);
+  EXPECT_EQ(memory.allocate(0, (1u << 20) + 1, address), MemoryError::kOutOfMemory);
+  EXPECT_EQ(memory.allocate(0, ~0ull, address), MemoryError::kOutOfMemory);
+  ASSERT_EQ(memory.allocate(0, 1u << 20, address), MemoryError::kNone);
   DeviceAddress more = 0;
-  EXPECT_EQ(memory.allocate(1, more), MemoryError::kOutOfMemory);
+  EXPECT_EQ(memory.allocate(0, 1, more), MemoryError::kOutOfMemory);
   PhysicalHandle handle = 0;
-  EXPECT_EQ(memory.create(kPage, handle), MemoryError::kOutOfMemory);
+  EXPECT_EQ(memory.create(0, kPage, handle), MemoryError::kOutOfMemory);
   ASSERT_EQ(memory.free(address), MemoryError::kNone);
-  EXPECT_EQ(memory.allocate(1, more), MemoryError::kNone);
+  EXPECT_EQ(memory.allocate(0, 1, more), MemoryError::kNone);
 }
 
 TEST(translate, addresses_outside_the_device_are_nobodys) {
@@ -166,7 +166,7 @@ TEST(allocate, random_program_keeps_every_byte) {
     if (live.size() < 60 && random() % 5 < 3) {
       const std::uint64_t bytes = random() % 2 == 0 ? 1 + random() % 3000 : 1 + random() % 40000;
       DeviceAddress address = 0;
-      ASSERT_EQ(memory.allocate(bytes, address), MemoryError::kNone);
+      ASSERT_EQ(memory.allocate(0, bytes, address), MemoryError::kNone);
       const auto mark = static_cast<unsigned char>(random());
       std::memset(memory.translate(address, bytes, Access::kReadWrite), mark, bytes);
       live[address] = {bytes, mark};
@@ -182,17 +182,17 @@ TEST(allocate, random_program_keeps_every_byte) {
     }
   }
   for (const auto& [address, value] : live) ASSERT_EQ(memory.free(address), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
 }
 
 // What the host sees, it sees at the device's address; only managed memory is the device's.
 TEST(allocate, memory_that_the_host_sees) {
   AddressSpace memory({4 * kPage, kPage, true});
   DeviceAddress managed = 0, host = 0;
-  ASSERT_EQ(memory.allocate(100, managed, Kind::kManaged), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
-  ASSERT_EQ(memory.allocate(16 * kPage, host, Kind::kHost), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), kPage);
+  ASSERT_EQ(memory.allocate(0, 100, managed, Kind::kManaged), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
+  ASSERT_EQ(memory.allocate(0, 16 * kPage, host, Kind::kHost), MemoryError::kNone);
+  EXPECT_EQ(memory.physical_used_bytes(0), kPage);
   for (const DeviceAddress address : {managed, host}) {
     auto* seen = reinterpret_cast<unsigned char*>(address);
     seen[99] = 77;
@@ -205,7 +205,7 @@ TEST(allocate, memory_that_the_host_sees) {
   EXPECT_EQ(memory.range_of(managed + 5)->bytes, 100u);
   EXPECT_EQ(memory.free(managed), MemoryError::kNone);
   EXPECT_EQ(memory.free(host), MemoryError::kNone);
-  EXPECT_EQ(memory.physical_used_bytes(), 0u);
+  EXPECT_EQ(memory.physical_used_bytes(0), 0u);
   EXPECT_DEATH(static_cast<void>(*reinterpret_cast<volatile unsigned char*>(host)), "");
 }
 

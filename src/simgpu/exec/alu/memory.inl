@@ -173,7 +173,7 @@ inline void resolve_each_global(const Warp& w, const Op& op, const std::uint64_t
                                 std::uint64_t bytes, LaneMask mask, Access access, Resolved& r) {
   r.base = nullptr;
   for_lanes(mask, [&](std::uint32_t i) {
-    r.each[i] = w.block->memory->translate_pages(address[i], bytes, access);
+    r.each[i] = w.block->memory->translate_pages(address[i], bytes, access, w.block->accessor);
     if (r.each[i] == nullptr) raise_access(w, i, op.memory, address[i], bytes, access == Access::kReadWrite);
   });
 }
@@ -184,7 +184,8 @@ inline void resolve_global(const Warp& w, const Op& op, const std::uint64_t* add
   const Span span = r.contiguous ? Span{address[0], address[kLanes - 1]} : span_of(address);
   if (span.high - span.low < kMaxSharedCheckBytes) {
     r.origin = span.low;
-    r.base = w.block->memory->translate_pages(span.low, span.high - span.low + bytes, access);
+    r.base =
+        w.block->memory->translate_pages(span.low, span.high - span.low + bytes, access, w.block->accessor);
     if (r.base != nullptr) return;
   }
   r.contiguous = false;

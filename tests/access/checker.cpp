@@ -46,9 +46,14 @@ void expect_none(const Ranges& wrong, const char* what, std::string& message) {
 std::string find_violations(const Prediction& prediction, const Truth& truth, const Union& predicted,
                             const Ranges& reads, const Ranges& writes) {
   std::string message;
+  // What lies outside every allocation is nobody's: "anywhere in the allocation" cannot have it.
+  const auto unforeseen = [&](const Ranges& touched, const Ranges& known) {
+    const Ranges missing = without(touched, known);
+    return without(missing, without(missing, joined(truth.allocations)));
+  };
   if (!prediction.barrier) {
-    expect_none(without(reads, predicted.reads), "read that no prediction has", message);
-    expect_none(without(writes, predicted.writes), "written that no prediction has", message);
+    expect_none(unforeseen(reads, predicted.reads), "read that no prediction has", message);
+    expect_none(unforeseen(writes, predicted.writes), "written that no prediction has", message);
   }
   expect_none(without(predicted.must_write, truth.writes), "predicted to be written that were not", message);
   return message;
@@ -66,6 +71,8 @@ void check(const Prediction& prediction, const Truth& truth, const std::string& 
   const Ranges reads = without(truth.reads, variables), writes = without(truth.writes, variables);
   const std::string message = find_violations(prediction, truth, predicted, reads, writes);
   ++score.launches;
+  const Ranges allocations = joined(truth.allocations);
+  if (!without(reads, allocations).empty() || !without(writes, allocations).empty()) ++score.astray;
   if (!message.empty()) {
     ++score.violations;
     if (score.messages.size() < kMessages) score.messages.push_back(name + ": " + message);
@@ -88,10 +95,11 @@ void check(const Prediction& prediction, const Truth& truth, const std::string& 
 
 std::string Score::in_words() const {
   return fmt::format(
-      "{} launches, {} violations, {} barriers, {:.1f} % exact, {:.1f} % of the predicted bytes touched, "
+      "{} launches, {} violations, {} out of bounds, {} barriers, {:.1f} % exact, {:.1f} % of the predicted "
+      "bytes touched, "
       "{:.1f} % "
       "of the written bytes known to be written, {} of {} overwritten allocations known",
-      launches, violations, barriers, share(exact, launches), share(true_bytes, predicted_bytes),
+      launches, violations, astray, barriers, share(exact, launches), share(true_bytes, predicted_bytes),
       share(must_bytes, written_bytes), overwritten_and_known, overwritten);
 }
 

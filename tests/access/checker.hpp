@@ -20,6 +20,7 @@ struct Score {
   std::uint64_t launches = 0;
   std::uint64_t violations = 0;  // launches with at least one
   std::uint64_t barriers = 0;    // launches of which nothing was predicted
+  std::uint64_t astray = 0;      // launches that touch bytes outside every allocation: the programs' mistakes
   std::uint64_t exact = 0;       // launches whose reads and writes were predicted to the byte
   std::uint64_t true_bytes = 0, predicted_bytes = 0;  // read or written, of launches that are no barriers
   std::uint64_t written_bytes = 0, must_bytes = 0;    // of all launches: written; and known to be

@@ -99,6 +99,34 @@ TEST_F(AccessesFile, tells_variables_from_allocations) {
   EXPECT_EQ(line["float_atomics"], json({{p + 4, 4}}));
 }
 
+TEST_F(AccessesFile, leaves_the_heap_of_device_code_out) {
+  CUmodule module = nullptr;
+  OK(cuModuleLoadData(
+      &module,
+      ".version 7.5\n.target sm_75\n.address_size 64\n.extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+      ".visible .entry take(.param .u64 p) { .reg .b64 %rd<3>; ld.param.u64 %rd1, [p];\n"
+      "{ .param .b64 a; .param .b64 b; st.param.b64 [a], 64; call.uni (b), malloc, (a); ld.param.b64 %rd2, "
+      "[b]; "
+      "}\nst.u32 [%rd2+8], 7; st.u64 [%rd1], %rd2; ret; }\n"
+      ".visible .entry use(.param .u64 p) { .reg .b64 %rd<3>; .reg .b32 %r<2>; ld.param.u64 %rd1, [p];\n"
+      "ld.u64 %rd2, [%rd1]; ld.u32 %r1, [%rd2+8]; st.u32 [%rd2+12], %r1; ret; }\n"));
+  CUfunction take = nullptr, use = nullptr;
+  OK(cuModuleGetFunction(&take, module, "take"));
+  OK(cuModuleGetFunction(&use, module, "use"));
+  CUdeviceptr p = allocate(8);
+  void* params[] = {&p};
+  OK(cuLaunchKernel(take, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr));
+  OK(cuLaunchKernel(use, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr));
+  const json took = lines_with("kernel", "take").at(0), used = lines_with("kernel", "use").at(0);
+  EXPECT_EQ(took["heap"], true);
+  EXPECT_EQ(took["reads"], json::array());
+  EXPECT_EQ(took["writes"], json({{p, 8}}));
+  EXPECT_EQ(used["heap"], true);
+  EXPECT_EQ(used["reads"], json({{p, 8}}));
+  EXPECT_EQ(used["writes"], json::array());
+  EXPECT_EQ(used["allocations"], json({{p, 8}}));
+}
+
 void half_of(native::Run* run) noexcept {
   const auto* address = static_cast<const std::uint64_t*>(run->params);
   const auto* from = run->reach(run, address[0], 32, 4, native::kRead, "half", "A");

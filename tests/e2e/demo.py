@@ -165,6 +165,7 @@ def main():
     parser.add_argument("--schedule", default="eager", type=schedule, help="of the software device: eager, lazy or random:SEED")
     parser.add_argument("--check", action="store_true", help="only look at the arguments")
     parser.add_argument("--arguments", default="", help="for the trainers")
+    parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS), help="which trainers")
     parser.add_argument("--suffix", default="", help="of the programs' names: _static for the runtime linked in")
     options = parser.parse_args()
     if options.check:
@@ -173,8 +174,8 @@ def main():
     print(device.title())
     print(f"{'':<10} {'':<15} {'cap':>12} {'peak held':>12} {'evictions':>9} {'remat.':>7} {'recomputed':>10} {'overhead':>10}  results")
     rows, failed = [], False
-    for program, percents in PROGRAMS.items():
-        for row, base in rows_of(device, program + options.suffix, percents, options.arguments.split()):
+    for program in options.programs:
+        for row, base in rows_of(device, program + options.suffix, PROGRAMS[program], options.arguments.split()):
             judge(row, base)
             failed = failed or row.problem is not None
             print(text_of(row, base), flush=True)

@@ -10,6 +10,7 @@ namespace refrain::access {
 namespace {
 
 constexpr std::size_t kMostRanges = 4096;              // of one pointer
+constexpr std::uint64_t kStepOverhead = 128;           // of a step, in steps of single threads: measured
 constexpr std::uint64_t kMostLaneBytes = 64ull << 20;  // of all slots of a block
 
 std::uint32_t thread_count(const LaunchArguments& launch) {
@@ -91,7 +92,7 @@ Walk::Outcome Walk::walk(const Mask& active, std::uint32_t stop) {
     if (block == Block::kEnd) return Outcome::kDone;
     for (std::uint32_t i = 0; i < threads_; ++i) mask[i] = active[i] != 0 && at_[i] == block;
     const Block& here = slice_.blocks[block];
-    work_ += std::uint64_t{here.last - here.first + 2} * threads_;
+    work_ += std::uint64_t{here.last - here.first + 2} * (threads_ + kStepOverhead);
     if (work_ > most_work_) return give_up("following its threads takes too long");
     for (std::uint32_t i = here.first; i < here.last; ++i) {
       if (!step(slice_.steps[i], mask)) return Outcome::kSplit;

@@ -39,7 +39,7 @@ class Memory {
     std::vector<Buffer> out;
     for (const json& wanted : kernel["buffers"]) {
       Buffer buffer{0, wanted["bytes"].get<std::uint64_t>()};
-      EXPECT_EQ(space_.allocate(buffer.bytes, buffer.address), simgpu::MemoryError::kNone);
+      EXPECT_EQ(space_.allocate(0, buffer.bytes, buffer.address), simgpu::MemoryError::kNone);
       out.push_back(buffer);
     }
     for (std::size_t i = 0; i < out.size(); ++i) fill(out[i], kernel["buffers"][i]["fill"], kernel, out);

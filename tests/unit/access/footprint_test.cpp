@@ -1,0 +1,269 @@
+// Which bytes launches touch: exact where nothing that is loaded decides, whole allocations where it does,
+// and certain stores only where they are certain.
+#include "access/footprint.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "access/access.hpp"
+
+namespace refrain::access {
+namespace {
+
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Pointer {
+  bool null = false;
+};
+constexpr Pointer kSome{};
+constexpr Pointer kNull{true};
+
+// Launches of one kernel, and what is said of them.
+class Kernel {
+ public:
+  Kernel(const std::string& ptx, const char* name)
+      : module_(ptx::parse(ptx)), function_(module_.find_function(name)) {
+    const KernelAccess facts = analyse(module_, *function_);
+    std::vector<std::uint32_t> offsets;
+    for (const PointerAccess& pointer : facts.pointers) offsets.push_back(pointer.offset_bytes);
+    footprints_ = std::make_unique<Footprints>(slice_of(module_, *function_, offsets), offsets);
+  }
+
+  template <class... Arguments>
+  const Footprint& launch(std::array<std::uint32_t, 3> grid, std::array<std::uint32_t, 3> block,
+                          Arguments... arguments) {
+    params_.assign(function_->param_bytes + 8, std::byte{0});
+    next_ = 0;
+    (put(arguments), ...);
+    return footprints_->of({.grid = grid, .block = block, .params = params_});
+  }
+  // "0:w[0,40)m[0,40) 8:r[0,40)": for each pointer what is read, written, certainly written; * is anywhere.
+  template <class... Arguments>
+  std::string said(std::array<std::uint32_t, 3> grid, std::array<std::uint32_t, 3> block,
+                   Arguments... arguments) {
+    std::string out;
+    for (const Footprint::Pointer& pointer : launch(grid, block, arguments...).pointers) {
+      const std::string all = ranges("r", pointer.reads, pointer.reads_anywhere) +
+                              ranges("w", pointer.writes, pointer.writes_anywhere) +
+                              ranges("m", pointer.must_write, false);
+      if (!all.empty()) out += fmt::format("{}{}:{}", out.empty() ? "" : " ", pointer.offset_bytes, all);
+    }
+    return out;
+  }
+  std::uint64_t computed() const { return footprints_->computed(); }
+  void move_memory() { base_ += 0x100000; }
+
+ private:
+  static std::string ranges(const char* what, const std::vector<Range>& list, bool anywhere) {
+    if (anywhere) return fmt::format("{}*", what);
+    std::string out = list.empty() ? "" : what;
+    for (const Range& range : list) out += fmt::format("[{},{})", range.begin, range.end);
+    return out;
+  }
+  template <class T>
+  void put(T value) {
+    if constexpr (std::is_same_v<T, Pointer>) {
+      put_raw(value.null ? std::uint64_t{0} : base_ + 0x1000 * (next_ + 1));
+    } else {
+      put_raw(value);
+    }
+  }
+  template <class T>
+  void put_raw(T value) {
+    const ptx::Variable& param = function_->param(next_++);
+    ASSERT_GE(param.size_bytes, sizeof value);
+    std::memcpy(params_.data() + param.offset_bytes, &value, sizeof value);
+  }
+
+  ptx::Module module_;
+  const ptx::Function* function_;
+  std::unique_ptr<Footprints> footprints_;
+  std::vector<std::byte> params_;
+  std::uint32_t next_ = 0;
+  std::uint64_t base_ = 0x7000000;
+};
+
+const std::string& compiled() {
+  static const auto* text = new std::string(text_of(FOOTPRINTS_PTX));
+  return *text;
+}
+
+TEST(Footprint, elementwise_ends_where_its_guard_says) {
+  Kernel kernel(compiled(), "elementwise");
+  EXPECT_EQ(kernel.said({4, 1, 1}, {256, 1, 1}, kSome, kSome, 1000), "0:w[0,4000)m[0,4000) 8:r[0,4000)");
+  EXPECT_EQ(kernel.said({3, 1, 1}, {256, 1, 1}, kSome, kSome, 1000), "0:w[0,3072)m[0,3072) 8:r[0,3072)");
+  EXPECT_EQ(kernel.said({4, 1, 1}, {256, 1, 1}, kSome, kSome, 0), "");
+  EXPECT_EQ(kernel.said({4, 1, 1}, {256, 1, 1}, kSome, kSome, -5), "");
+  EXPECT_EQ(kernel.said({500000, 1, 1}, {1024, 1, 1}, kSome, kSome, 511999999),
+            "0:w[0,2047999996)m[0,2047999996) 8:r[0,2047999996)");
+}
+
+TEST(Footprint, grid_stride_covers_all) {
+  Kernel kernel(compiled(), "grid_stride");
+  EXPECT_EQ(kernel.said({3, 1, 1}, {64, 1, 1}, kSome, kSome, 10007), "0:w[0,40028)m[0,40028) 8:r[0,40028)");
+  EXPECT_EQ(kernel.said({300, 1, 1}, {64, 1, 1}, kSome, kSome, 70), "0:w[0,280)m[0,280) 8:r[0,280)");
+}
+
+TEST(Footprint, a_tile_of_a_matrix_is_its_rows) {
+  Kernel kernel(compiled(), "tile");
+  EXPECT_EQ(kernel.said({2, 2, 1}, {16, 4, 1}, kSome, 3, 20, 100),
+            "0:w[0,80)[400,480)[800,880)m[0,80)[400,480)[800,880)");
+  EXPECT_EQ(kernel.said({2, 2, 1}, {16, 4, 1}, kSome, 5, 20, 20), "0:w[0,400)m[0,400)");
+}
+
+TEST(Footprint, quotients_and_remainders) {
+  Kernel kernel(compiled(), "permute");
+  EXPECT_EQ(kernel.said({12, 1, 1}, {128, 1, 1}, kSome, kSome, 2, 3, 17, 15),
+            "0:w[0,6120)m[0,6120) 8:r[0,6120)");
+}
+
+TEST(Footprint, an_unrolled_loop) {
+  Kernel kernel(compiled(), "rows");
+  for (const int count : {1, 2, 3, 4, 5, 31}) {
+    EXPECT_EQ(kernel.said({2, 1, 1}, {32, 1, 1}, kSome, kSome, count),
+              fmt::format("0:w[0,256)m[0,256) 8:r[0,{})", 64 * count * 4));
+  }
+}
+
+TEST(Footprint, what_loaded_data_decides_is_not_certain) {
+  EXPECT_EQ(Kernel(compiled(), "where").said({4, 1, 1}, {32, 1, 1}, kSome, kSome, 100),
+            "0:w[0,400) 8:r[0,400)");
+  EXPECT_EQ(Kernel(compiled(), "gather").said({4, 1, 1}, {32, 1, 1}, kSome, kSome, kSome, 100),
+            "0:w[0,400)m[0,400) 8:r* 16:r[0,400)");
+  EXPECT_EQ(Kernel(compiled(), "scatter").said({4, 1, 1}, {32, 1, 1}, kSome, kSome, kSome, 100),
+            "0:w* 8:r[0,400) 16:r[0,400)");
+}
+
+TEST(Footprint, an_unknown_loop_forgets_what_it_changes_and_nothing_else) {
+  EXPECT_EQ(Kernel(compiled(), "until_zero").said({1, 1, 1}, {1, 1, 1}, kSome, kSome, kSome),
+            "0:w[0,4)m[0,4) 8:r* 16:w[4,8)m[4,8)");
+}
+
+TEST(Footprint, a_pointer_chosen_by_data_may_be_either) {
+  EXPECT_EQ(Kernel(compiled(), "one_of").said({1, 1, 1}, {1, 1, 1}, kSome, kSome, kSome),
+            "0:w* 8:w* 16:r[0,4)");
+}
+
+TEST(Footprint, null_pointers_are_told_apart) {
+  Kernel kernel(compiled(), "optional");
+  EXPECT_EQ(kernel.said({1, 1, 1}, {32, 1, 1}, kSome, kSome, 30), "0:w[0,120)m[0,120) 8:w[0,120)m[0,120)");
+  EXPECT_EQ(kernel.said({1, 1, 1}, {32, 1, 1}, kSome, kNull, 30), "0:w[0,120)m[0,120)");
+}
+
+TEST(Footprint, counting_down_past_zero) {
+  EXPECT_EQ(Kernel(compiled(), "backwards").said({1, 1, 1}, {1, 1, 1}, kSome, 7u), "0:w[0,28)m[0,28)");
+  EXPECT_EQ(Kernel(compiled(), "backwards").said({1, 1, 1}, {1, 1, 1}, kSome, 0u), "");
+}
+
+TEST(Footprint, calls_are_followed) {
+  EXPECT_EQ(Kernel(compiled(), "calls").said({1, 1, 1}, {8, 1, 1}, kSome, 3),
+            "0:w[16,20)[24,28)[32,36)m[16,20)[24,28)[32,36)");
+}
+
+TEST(Footprint, what_is_read_first_or_added_to_is_read) {
+  EXPECT_EQ(Kernel(compiled(), "in_place").said({1, 1, 1}, {32, 1, 1}, kSome, 30),
+            "0:r[0,120)w[0,120)m[0,120)");
+  EXPECT_EQ(Kernel(compiled(), "adds").said({5, 1, 1}, {32, 1, 1}, kSome, kSome),
+            "0:r[0,20)w[0,20) 8:r[0,128)");
+}
+
+TEST(Footprint, a_structure_by_value) {
+  struct Pair {
+    std::uint64_t from;
+    int offset, count;
+  };
+  EXPECT_EQ(Kernel(compiled(), "by_value").said({1, 1, 1}, {32, 1, 1}, kSome, Pair{0x5000, 10, 50}),
+            "0:w[0,200)m[0,200) 8:r[40,240)");
+  EXPECT_EQ(Kernel(compiled(), "by_value").said({1, 1, 1}, {32, 1, 1}, kSome, Pair{0x5000, -1, 2}),
+            "0:w[0,8)m[0,8) 8:r[-4,4)");
+}
+
+TEST(Footprint, only_what_matters_is_computed_again) {
+  Kernel kernel(compiled(), "elementwise");
+  kernel.launch({4, 1, 1}, {256, 1, 1}, kSome, kSome, 1000);
+  EXPECT_EQ(kernel.computed(), 1u);
+  kernel.move_memory();
+  kernel.launch({4, 1, 1}, {256, 1, 1}, kSome, kSome, 1000);
+  EXPECT_EQ(kernel.computed(), 1u);
+  kernel.launch({4, 1, 1}, {256, 1, 1}, kSome, kSome, 999);
+  kernel.launch({5, 1, 1}, {256, 1, 1}, kSome, kSome, 1000);
+  EXPECT_EQ(kernel.computed(), 3u);
+}
+
+TEST(Footprint, too_much_work_is_given_up) {
+  Kernel kernel(compiled(), "endless");
+  const Footprint& footprint = kernel.launch({1, 1, 1}, {1, 1, 1}, kSome, 1'000'000'000'000ll);
+  EXPECT_FALSE(footprint.complete);
+  EXPECT_NE(footprint.reason, "");
+  ASSERT_EQ(footprint.pointers.size(), 1u);
+  EXPECT_TRUE(footprint.pointers[0].writes_anywhere);
+  EXPECT_TRUE(footprint.pointers[0].must_write.empty());
+}
+
+// nvcc writes no such guards.
+TEST(Footprint, negated_guards_of_stores_and_branches) {
+  const std::string ptx = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry kernel(.param .u64 p, .param .u32 n) {
+  .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  setp.lt.u32 %p1, %r2, %r1;
+  @!%p1 st.global.u32 [%rd3], %r2;
+  @!%p1 bra $end;
+  st.global.u32 [%rd3+400], %r2;
+$end:
+  ret;
+})";
+  EXPECT_EQ(Kernel(ptx, "kernel").said({1, 1, 1}, {8, 1, 1}, kSome, 3),
+            "0:w[12,32)[400,412)m[12,32)[400,412)");
+}
+
+// What nobody has assigned is unknown, and so is what only some threads have.
+TEST(Footprint, registers_without_a_value) {
+  const std::string ptx = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry kernel(.param .u64 p) {
+  .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r2, %tid.x;
+  setp.lt.u32 %p1, %r2, 4;
+  @%p1 mov.u64 %rd2, 8;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r2;
+  ret;
+})";
+  EXPECT_EQ(Kernel(ptx, "kernel").said({1, 1, 1}, {8, 1, 1}, kSome), "0:w*m[8,12)");
+}
+
+TEST(ByteSet, runs_that_repeat_are_closed) {
+  ByteSet set;
+  set.add({0, 16}, {Repeat{16, 4}, Repeat{256, 3}, Repeat{}});
+  set.add({64, 256}, {Repeat{256, 3}, Repeat{}, Repeat{}});
+  EXPECT_EQ(set.ranges(true, 100), (std::vector<Range>{{0, 768}}));
+  EXPECT_EQ(set.ranges(false, 100), (std::vector<Range>{{0, 768}}));
+}
+
+TEST(ByteSet, negative_strides_and_gaps) {
+  ByteSet set;
+  set.add({100, 104}, {Repeat{-8, 3}, Repeat{}, Repeat{}});
+  EXPECT_EQ(set.ranges(true, 100), (std::vector<Range>{{84, 88}, {92, 96}, {100, 104}}));
+  EXPECT_EQ(set.ranges(true, 2), (std::vector<Range>{{84, 104}}));
+  EXPECT_EQ(set.ranges(false, 2), (std::vector<Range>{}));
+}
+
+}  // namespace
+}  // namespace refrain::access

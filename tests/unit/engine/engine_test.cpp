@@ -338,6 +338,46 @@ TEST(Engine, BufferWrittenInEveryStepDragsNoHistory) {
   EXPECT_TRUE(p.download(a));
 }
 
+// Parameters that each step changes, and activations that it makes anew in the same buffers.
+TEST(Engine, TrainingThatAllocatesOnceFitsUnderACap) {
+  Program p(10 * kPage);
+  const BufferId x = p.allocate(1);
+  const BufferId weight = p.allocate(1);
+  const BufferId momentum = p.allocate(1);
+  const BufferId layers[] = {p.allocate(3), p.allocate(3), p.allocate(3)};
+  p.upload(weight);
+  p.op({P::whole(momentum)});
+  std::size_t most_ops = 0;
+  for (int step = 0; step < 60; ++step) {
+    ASSERT_EQ(p.upload(x), Status::kOk) << step;
+    ASSERT_EQ(p.op({P::in(x), P::in(weight), P::whole(layers[0])}), Status::kOk) << step;
+    ASSERT_EQ(p.op({P::in(layers[0]), P::in(weight), P::whole(layers[1])}), Status::kOk) << step;
+    ASSERT_EQ(p.op({P::in(layers[1]), P::whole(layers[2])}), Status::kOk) << step;
+    ASSERT_EQ(p.op({P::in(layers[2]), P::inout(momentum), P::inout(weight)}), Status::kOk) << step;
+    most_ops = std::max(most_ops, p.engine.lineage().op_count());
+  }
+  EXPECT_LT(most_ops, 8u);
+  EXPECT_GT(p.observer.evictions, 0);
+  for (const BufferId layer : layers) EXPECT_TRUE(p.download(layer));
+  EXPECT_TRUE(p.download(weight));
+}
+
+TEST(Engine, PartOfAnArenaComesBackToItsPlace) {
+  Program p(6 * kPage);
+  const BufferId x = p.allocate(1);
+  p.upload(x);
+  const BufferId part = p.place(2);
+  p.op({P::in(x), P::whole(part)});
+  const BufferId other = p.allocate(4);
+  p.upload(other);
+  EXPECT_EQ(p.observer.evictions, 1);
+  p.free(other);
+  EXPECT_TRUE(p.download(part));
+  p.free(part);
+  p.free(x);
+  EXPECT_EQ(p.engine.memory().used_bytes(), 0u);
+}
+
 TEST(Engine, LongChainNeedsNoDeepStack) {
   Program p(4 * kPage);
   BufferId previous = p.allocate(1);

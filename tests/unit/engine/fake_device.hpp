@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -51,6 +52,10 @@ class FakeDevice final : public Device {
     return it == mapped_.end() ? nothing : pages_.at(it->second.index).contents;
   }
   void adopt(BufferId buffer) { adopted_[buffer.index] = 0xdead; }
+  void place(BufferId buffer, Bytes bytes) {
+    reserved_[buffer.index] = bytes;
+    placed_.insert(buffer.index);
+  }
   std::size_t payloads() const { return ops_.size(); }
   Bytes physical_bytes() const { return physical_bytes_; }
   Bytes peak_physical_bytes = 0;
@@ -120,7 +125,10 @@ class FakeDevice final : public Device {
     return true;
   }
   void release_payload(Payload payload) override { EXPECT_EQ(ops_.erase(payload), 1u); }
-  void release_placed(BufferId buffer) override { EXPECT_EQ(adopted_.erase(buffer.index), 1u); }
+  void release_placed(BufferId buffer) override {
+    EXPECT_FALSE(mapped_.contains(buffer.index)) << "released while mapped";
+    EXPECT_EQ(adopted_.erase(buffer.index) + placed_.erase(buffer.index), 1u);
+  }
 
   std::vector<BufferId> touched_by_failure;
 
@@ -164,6 +172,7 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, Pages> pages_;
   std::map<std::uint32_t, PagesId> mapped_;
   std::map<std::uint32_t, std::uint64_t> adopted_;
+  std::set<std::uint32_t> placed_;
   std::vector<Queued> queue_;
 };
 

@@ -28,6 +28,13 @@ class Program {
     reference.emplace(buffer.index, Contents{});
     return buffer;
   }
+  // A part of an arena: its copies elsewhere need a page more than it has itself.
+  BufferId place(Bytes pages) {
+    const BufferId buffer = engine.place(pages * kPage, (pages + 1) * kPage);
+    device.place(buffer, pages * kPage);
+    reference.emplace(buffer.index, Contents{});
+    return buffer;
+  }
   void free(BufferId buffer) {
     reference.erase(buffer.index);
     engine.free(buffer);

@@ -36,7 +36,10 @@ class RandomProgram {
   void step() {
     const std::uint64_t dice = random_() % 100;
     if (buffers_.size() < 3 || (dice < 20 && buffers_.size() < 40)) {
-      const BufferId buffer = random_() % 12 == 0 ? program_.adopt() : program_.allocate(1 + random_() % 3);
+      const std::uint64_t kind = random_() % 12;
+      const BufferId buffer = kind == 0  ? program_.adopt()
+                              : kind < 4 ? program_.place(1 + random_() % 3)
+                                         : program_.allocate(1 + random_() % 3);
       if (buffer) {
         buffers_.push_back(buffer);
         return;

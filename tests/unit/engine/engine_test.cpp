@@ -345,7 +345,7 @@ TEST(Engine, TrainingThatAllocatesOnceFitsUnderACap) {
   const BufferId weight = p.allocate(1);
   const BufferId momentum = p.allocate(1);
   const BufferId layers[] = {p.allocate(3), p.allocate(3), p.allocate(3)};
-  p.upload(weight);
+  p.op({P::whole(weight)});
   p.op({P::whole(momentum)});
   std::size_t most_ops = 0;
   for (int step = 0; step < 60; ++step) {

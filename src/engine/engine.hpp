@@ -149,6 +149,7 @@ class Engine final : private Lineage::Collector {
   };
   Dependents dependents_of(ValueId value);
   Bytes bytes_of(std::span<const ValueId> values) const;
+  bool asides_are_smaller() const;
   Status save_dependents(ValueId value);
   bool keep_aside(ValueId value);
 

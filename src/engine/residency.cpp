@@ -336,13 +336,27 @@ Bytes Engine::bytes_of(std::span<const ValueId> values) const {
   return bytes;
 }
 
+// Whether all leaves that others need, kept aside when they are overwritten, would hold less memory than all
+// that can be evicted today and would be leaves too, for as long as the program keeps it, if they were not.
+bool Engine::asides_are_smaller() const {
+  Bytes leaves = 0;
+  Bytes needed_leaves = 0;
+  for (const ValueId id : residents_) {
+    const Value& v = lineage_.value(id);
+    if (!v.current || !v.leaf()) continue;
+    leaves += v.bytes;
+    if (!v.consumers.empty()) needed_leaves += v.bytes;
+  }
+  return needed_leaves + leaves < wanted_bytes_;
+}
+
 // The bytes of a leaf are about to be overwritten. Those that would need them are brought back and made
-// leaves, which hold memory for as long as the program keeps them; or, where that costs more memory than the
-// leaf itself, the leaf is copied aside. Where nothing has ever been evicted, leaves cost nothing.
+// leaves; or, where that costs more memory than the leaf itself, the leaf is copied aside. Where nothing has
+// ever been evicted, leaves cost nothing.
 Status Engine::save_dependents(ValueId value) {
   Dependents dependents = dependents_of(value);
   Bytes held_bytes = bytes_of(dependents.materialise);
-  if (statistics_.evictions > 0) held_bytes += bytes_of(dependents.sever);
+  if (statistics_.evictions > 0 && asides_are_smaller()) held_bytes += bytes_of(dependents.sever);
   const bool aside_first = lineage_.value(value).bytes < held_bytes;
   if (aside_first) {
     if (keep_aside(value)) return Status::kOk;

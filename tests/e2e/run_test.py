@@ -97,7 +97,7 @@ class Arena(Case):
 
     def test_parts_are_evicted_and_made_again(self):
         for schedule in SCHEDULES:
-            for percent in (80, 70):
+            for percent in (95, 85):
                 with self.subTest(schedule=schedule, percent=percent):
                     limit = 25 * self.tensor_bytes * percent // 100
                     done = self.run_capped(f"{limit}B", self.command, SIMGPU_SCHEDULE=schedule)

@@ -27,6 +27,8 @@ Repeats tidy(Range& run, Repeats repeats) {
   return repeats;
 }
 
+constexpr std::uint64_t kMostOnTheWay = 1u << 20;  // runs, before neighbours are merged: 16 MiB
+
 Repeats without_first(const Repeats& repeats) {
   return {repeats[1], repeats[2], Repeat{}};
 }
@@ -101,7 +103,7 @@ std::vector<Range> ByteSet::ranges(bool may, std::size_t most) const {
       done.insert(done.end(), list.begin(), list.end());
       continue;
     }
-    const bool many = list.size() * static_cast<std::uint64_t>(first.count) > most;
+    const bool many = list.size() * static_cast<std::uint64_t>(first.count) > kMostOnTheWay;
     std::vector<Range>& rest = open[without_first(repeats)];
     for (const Range& run : list) {
       if (first.stride_bytes <= run.end - run.begin) {

@@ -57,14 +57,24 @@ const Footprint& Footprints::of(const LaunchArguments& launch) {
                    launch.grid[2] == 0;
   if (!slice_ || odd || launch.params.size() < slice_->param_bytes) return unknown_;
   make_key(launch);
-  if (const auto found = known_.find(key_); found != known_.end()) return *found->second;
+  if (last_ != nullptr && key_ == last_key_) return *last_;
+  if (const auto found = known_.find(key_); found != known_.end()) return remember(*found->second);
   if (work_ >= kMostWorkInAll) return unknown_;
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMostKnown) {
+    known_.clear();
+    last_ = nullptr;
+  }
   Walk walk(*slice_, launch, kMostWork);
   auto footprint = std::make_unique<Footprint>(walk.run());
   work_ += walk.work();
   ++computed_;
-  return *known_.emplace(key_, std::move(footprint)).first->second;
+  return remember(*known_.emplace(key_, std::move(footprint)).first->second);
+}
+
+const Footprint& Footprints::remember(const Footprint& footprint) {
+  last_key_ = key_;
+  last_ = &footprint;
+  return footprint;
 }
 
 }  // namespace refrain::access

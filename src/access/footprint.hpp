@@ -56,11 +56,14 @@ class Footprints {
 
  private:
   void make_key(const LaunchArguments& launch);
+  const Footprint& remember(const Footprint& footprint);
 
   std::optional<Slice> slice_;
   Footprint unknown_;
   std::unordered_map<std::string, std::unique_ptr<Footprint>> known_;
   std::string key_;
+  std::string last_key_;  // and its answer: most launches are like the one before
+  const Footprint* last_ = nullptr;
   std::uint64_t computed_ = 0;
   std::uint64_t work_ = 0;
 };

@@ -10,8 +10,8 @@ namespace refrain::access {
 namespace {
 
 constexpr std::size_t kMostKnown = 1024;  // launches remembered of one kernel
-// In all, of one kernel: one whose arguments never come again must not cost more than it brings.
-constexpr std::uint64_t kMostWorkInAll = 8 * kMostWork;
+// Beyond the first kMostWork, of one kernel: where arguments never come again, about 20 us a launch.
+constexpr std::uint64_t kWorkPerLaunch = 20'000;
 constexpr std::uint32_t kMostThreads = 1024;  // of a block: CUDA C++ Programming Guide, compute capabilities
 
 }  // namespace
@@ -56,10 +56,11 @@ const Footprint& Footprints::of(const LaunchArguments& launch) {
   const bool odd = threads == 0 || threads > kMostThreads || launch.grid[0] == 0 || launch.grid[1] == 0 ||
                    launch.grid[2] == 0;
   if (!slice_ || odd || launch.params.size() < slice_->param_bytes) return unknown_;
+  ++launches_;
   make_key(launch);
   if (last_ != nullptr && key_ == last_key_) return *last_;
   if (const auto found = known_.find(key_); found != known_.end()) return remember(*found->second);
-  if (work_ >= kMostWorkInAll) return unknown_;
+  if (work_ >= kMostWork + launches_ * kWorkPerLaunch) return unknown_;
   if (known_.size() >= kMostKnown) {
     known_.clear();
     last_ = nullptr;

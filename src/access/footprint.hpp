@@ -66,6 +66,7 @@ class Footprints {
   const Footprint* last_ = nullptr;
   std::uint64_t computed_ = 0;
   std::uint64_t work_ = 0;
+  std::uint64_t launches_ = 0;
 };
 
 }  // namespace refrain::access

@@ -84,8 +84,9 @@ bool Analysis::over() const noexcept {
 }
 
 void Analysis::reach(const ptx::Function& function) {
+  if (!state_of_.emplace(&function, states_.size()).second) return;
   work_ += function.body.size() + function.registers.size() + function.variables.size();
-  if (over() || !state_of_.emplace(&function, states_.size()).second) return;
+  if (over()) return;
   states_.push_back({&function, std::vector<Origins>(function.registers.size()),
                      std::vector<Origins>(function.variables.size()), registers_read(function)});
   for (const Instruction& in : function.body) {

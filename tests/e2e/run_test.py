@@ -1,4 +1,5 @@
 """refrain on real programs: results, caps, schedules, errors, ends."""
+import json
 import os
 import signal
 import subprocess
@@ -316,6 +317,61 @@ class Ends(Case):
 
     def test_exit_code_is_the_programs(self):
         self.assertEqual(self.refrain("run", "--device", "sim", "--no-log", "--", "/bin/sh", "-c", "exit 42").returncode, 42)
+
+
+class Inspect(Case):
+    def kernels(self, *arguments):
+        done = self.refrain("inspect", *arguments, "--json", "-")
+        self.assert_ok(done)
+        self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)["kernels"]
+
+    def test_json_of_a_program(self):
+        wanted = {"name": "_Z4nextPKjPjij", "replayable": True, "reason": None, "parameters": [
+            {"offset": 0, "size": 8, "pointer": True, "read": True, "written": False, "whole_overwrite": False, "atomic": False},
+            {"offset": 8, "size": 8, "pointer": True, "read": False, "written": True, "whole_overwrite": True, "atomic": False},
+            {"offset": 16, "size": 4, "pointer": False, "read": False, "written": False, "whole_overwrite": False, "atomic": False},
+            {"offset": 20, "size": 4, "pointer": False, "read": False, "written": False, "whole_overwrite": False, "atomic": False}]}
+        self.assertEqual(self.kernels(self.victim("chain")), [wanted])
+        done = self.refrain("inspect", self.victim("chain"), "--json", "kernels.json")
+        self.assert_ok(done)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(json.loads((self.folder / "kernels.json").read_text())["kernels"], [wanted])
+
+    def test_every_kernel_of_every_architecture(self):
+        self.assertEqual(len(self.kernels(self.victim("chain_two_archs"))), 1)
+        table = self.refrain("inspect", self.victim("chain_two_archs"), "--all-architectures").stdout
+        self.assertIn("sm_75", table)
+        self.assertIn("sm_80", table)
+
+    def test_the_filter_sees_both_names(self):
+        names = {kernel["name"] for kernel in self.kernels(self.workload("gpt"))}
+        self.assertGreater(len(names), 5)
+        some = sorted(names)[0]
+        self.assertEqual([kernel["name"] for kernel in self.kernels(self.workload("gpt"), "--kernel", f"^{some}$")], [some])
+        self.assertEqual(len(self.kernels(self.victim("chain"), "--kernel", r"next\(unsigned int const\*")), 1)
+        self.assertEqual(self.kernels(self.workload("gpt"), "--kernel", "no such kernel"), [])
+
+    def test_table_fits_a_terminal(self):
+        done = self.refrain("inspect", self.workload("gpt"))
+        self.assert_ok(done)
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertEqual(lines[0].split(), ["kernel", "params", "read", "written", "whole", "replayable"])
+        kernels = sum(line[0] != " " for line in lines) - 3
+        self.assertRegex(lines[-2], rf"^{kernels} kernels, \d+ replayable, 0 without PTX$")
+
+    def test_bad_input_is_one_line(self):
+        (self.folder / "junk").write_text("junk")
+        for arguments, text in ((["missing"], "missing cannot be read"), (["junk"], "junk: none of the forms"),
+                                ([str(self.folder)], "is a folder"), (["/bin/sh"], "no CUDA code"),
+                                ([self.victim("chain"), "--kernel", "("], "no regular expression"),
+                                ([self.victim("chain"), "--json", "/nonexistent/file"], "cannot be written")):
+            done = self.refrain("inspect", *arguments)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(done.stdout, "")
 
 
 class BadInput(Case):

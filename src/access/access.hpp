@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ptx/ast.hpp"
@@ -37,11 +38,15 @@ enum Effect : std::uint32_t {
       1u << 11,  // an address of a buffer is written to memory: a replay elsewhere would write another
   kGenericInlineAsm = 1u << 10,  // an opcode that the analysis does not know
   kTooLarge = 1u << 12,          // given up: any buffer could be touched
+  kStated = 1u << 13,            // no finding of the analysis: the user says so, see manifest.hpp
 };
 
 // Those with which an access need not go through a parameter.
 constexpr std::uint32_t kUnboundedEffects =
     kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm | kTooLarge;
+
+// What the gravest of these does, as a part of a sentence: "reads a clock". Empty for kNoEffect.
+std::string_view gravest(std::uint32_t effects) noexcept;
 
 struct KernelAccess {
   std::string name;

@@ -74,6 +74,8 @@ Session::Session() : process_(getpid()) {
                     : "the program runs without refrain and without a limit");
     return;
   }
+  std::optional<access::Manifest> manifest = read_manifest();
+  if (!manifest) return;
   if (const char* missing = driver_.load([](const char* name) { return driver_function(name); })) {
     say(0, fmt::format("error: this driver has no {}; the program runs without refrain and without a limit",
                        missing));
@@ -87,10 +89,33 @@ Session::Session() : process_(getpid()) {
                                                log_.write(event::Note{.text = text});
                                              });
   announce();
+  give_manifest(std::move(*manifest));
   managing_ = true;
   // A forked child has neither our locks in a known state nor a usable context: it passes everything on.
   pthread_atfork(nullptr, nullptr, [] { instance().managing_ = false; });
   std::atexit([] { instance().finish(); });
+}
+
+// Empty where there is none, or a bad one. nullopt: it is bad, and that is to be fatal.
+std::optional<access::Manifest> Session::read_manifest() {
+  if (options_.manifest.value.empty()) return access::Manifest{};
+  access::ParsedManifest parsed = access::read_manifest(options_.manifest.value);
+  if (parsed.errors.empty()) return std::move(parsed.manifest);
+  for (const std::string& error : parsed.errors) say(0, "error: " + error);
+  refuses_ = options_.strict.value;
+  say(0, refuses_ ? "cuInit fails, because REFRAIN_STRICT is on" : "the program runs without the manifest");
+  if (refuses_) return std::nullopt;
+  return access::Manifest{};
+}
+
+void Session::give_manifest(access::Manifest manifest) {
+  const cuda::Kernels::ParamCalls calls{
+      reinterpret_cast<decltype(&cuFuncGetParamInfo)>(driver_function("cuFuncGetParamInfo")),
+      reinterpret_cast<decltype(&cuKernelGetParamInfo)>(driver_function("cuKernelGetParamInfo"))};
+  runtime_->kernels().set_manifest(std::move(manifest), calls, [this](const std::string& line) {
+    say(0, line);
+    log_.write(event::Note{.text = line});
+  });
 }
 
 void Session::start_log() {

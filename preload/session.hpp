@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "access/manifest.hpp"
 #include "cuda/runtime.hpp"
 #include "options/options.hpp"
 #include "trace/writer.hpp"
@@ -32,6 +34,8 @@ class Session final : private engine::Observer {
  private:
   Session();
   void start_log();
+  std::optional<access::Manifest> read_manifest();
+  void give_manifest(access::Manifest manifest);
   void announce() const;
   void finish();
   void say(int level, const std::string& text) const;

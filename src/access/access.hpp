@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ptx/ast.hpp"
@@ -36,7 +37,16 @@ enum Effect : std::uint32_t {
   kAddressStored =
       1u << 11,  // an address of a buffer is written to memory: a replay elsewhere would write another
   kGenericInlineAsm = 1u << 10,  // an opcode that the analysis does not know
+  kTooLarge = 1u << 12,          // given up: any buffer could be touched
+  kStated = 1u << 13,            // no finding of the analysis: the user says so, see manifest.hpp
 };
+
+// Those with which an access need not go through a parameter.
+constexpr std::uint32_t kUnboundedEffects =
+    kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm | kTooLarge;
+
+// What the gravest of these does, as a part of a sentence: "reads a clock". Empty for kNoEffect.
+std::string_view gravest(std::uint32_t effects) noexcept;
 
 struct KernelAccess {
   std::string name;
@@ -46,9 +56,7 @@ struct KernelAccess {
   std::string reason;  // one sentence for a person when it cannot be replayed, else empty
 
   // Every access goes through `pointers`.
-  bool bounded() const noexcept {
-    return (effects & (kIndirectPointer | kUnknownPointer | kCalls | kGenericInlineAsm)) == 0;
-  }
+  bool bounded() const noexcept { return (effects & kUnboundedEffects) == 0; }
   bool atomic() const noexcept {
     for (const PointerAccess& pointer : pointers) {
       if (pointer.atomic) return true;
@@ -60,7 +68,8 @@ struct KernelAccess {
 };
 
 // One kernel (an .entry) of a module; device functions it calls are followed. Deterministic, no state, never
-// throws for odd PTX: what it does not understand becomes an effect.
+// throws for odd PTX: what it does not understand becomes an effect. Takes at most about a second and 200 MiB
+// beside the module: a kernel that needs more is given up, with kTooLarge and no pointers.
 KernelAccess analyse(const ptx::Module& module, const ptx::Function& kernel);
 
 }  // namespace refrain::access

@@ -33,6 +33,8 @@ class Analysis {
 
   // analysis.cpp
   void reach(const ptx::Function& function);
+  bool over() const noexcept;
+  void solve();
   void iterate();
   void collect(const FunctionState& state);
   void collect_special_registers(const ptx::Instruction& in, const std::vector<ptx::Operand>& operands);
@@ -76,6 +78,7 @@ class Analysis {
   std::set<std::uint32_t> written_variables_;
   std::uint32_t effects_ = kNoEffect;
   std::map<std::uint32_t, std::uint32_t> first_line_;  // of each effect
+  mutable std::uint64_t work_ = 0;  // instructions looked at and origins copied; counted where they are read
 };
 
 }  // namespace refrain::access

@@ -18,6 +18,13 @@ constexpr EffectText kTexts[] = {
 
 }  // namespace
 
+std::string_view gravest(std::uint32_t effects) noexcept {
+  for (const EffectText& known : kTexts) {
+    if ((effects & known.effect) != 0) return known.text;
+  }
+  return {};
+}
+
 std::string Analysis::reason() const {
   for (const EffectText& known : kTexts) {
     if ((effects_ & known.effect) == 0) continue;

@@ -49,6 +49,8 @@ class Footprints {
   // pointers: byte offsets of the parameter words that are addresses. slice may be nothing: then all is
   // anywhere.
   Footprints(std::optional<Slice> slice, std::vector<std::uint32_t> pointers);
+  // The same answer for all launches: what is stated of a kernel that cannot be followed.
+  explicit Footprints(Footprint stated) : unknown_(std::move(stated)) {}
 
   // Valid until the next call. The same arguments, but for addresses and what does not matter, are looked up.
   const Footprint& of(const LaunchArguments& launch);

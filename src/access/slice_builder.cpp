@@ -14,8 +14,16 @@ namespace {
 
 constexpr std::size_t kMostSteps = 100'000;  // of a slice, with everything inlined
 constexpr unsigned kMostDepth = 32;          // of calls
+// Of one kernel: instructions and registers of all that is inlined (up to 60 bytes each), cells looked at,
+// and blocks passed on the way to where paths meet; about 10 ns each.
+constexpr std::uint64_t kMostWork = 2'000'000;
 
 }  // namespace
+
+void SliceBuilder::spend(std::uint64_t work) {
+  work_ += work;
+  if (work_ > kMostWork || slice_.steps.size() > kMostSteps) throw NoSlice{};
+}
 
 void SliceBuilder::open_block() {
   const auto index = static_cast<std::uint32_t>(slice_.blocks.size());
@@ -61,6 +69,7 @@ bool SliceBuilder::control(Frame& frame, const Instruction& in) {
 
 void SliceBuilder::inline_body(Frame& frame) {
   const auto& body = frame.function->body;
+  spend(body.size() + frame.function->registers.size());
   std::vector<bool> begins(body.size() + 1, false);
   begins[0] = true;
   for (const ptx::Label& label : frame.function->labels) begins[label.instruction] = true;
@@ -75,7 +84,7 @@ void SliceBuilder::inline_body(Frame& frame) {
     } else {
       decode(frame, body[i]);
     }
-    if (slice_.steps.size() > kMostSteps) throw NoSlice{};
+    spend(1);
   }
   // Behind the last instruction stands a return.
   open_block();
@@ -97,6 +106,7 @@ void SliceBuilder::call(Frame& frame, const Instruction& in) {
   // A failed assertion ends the program's use of the device: nothing follows it.
   if (function.name == "__assertfail") return jump(Block::kEnd, frame, in);
   for (const Operand& result : in.operands.at(0).elements) {
+    spend(frame.cells.size());
     if (result.kind != OperandKind::kVariable) {
       unknown(frame, result);
       continue;
@@ -110,6 +120,7 @@ void SliceBuilder::call(Frame& frame, const Instruction& in) {
 // Contents of one .param variable become those of another.
 void SliceBuilder::pass(const Frame& from, std::uint32_t from_variable, Frame& to,
                         std::uint32_t to_variable) {
+  spend(from.cells.size());
   for (const auto& [cell, slot] : from.cells) {
     if (cell.variable == from_variable) write_cell(to, {to_variable, cell.offset, cell.bits}, slot);
   }
@@ -117,6 +128,7 @@ void SliceBuilder::pass(const Frame& from, std::uint32_t from_variable, Frame& t
 
 // What overlaps it in another shape is lost.
 void SliceBuilder::write_cell(Frame& frame, Cell cell, std::uint32_t slot) {
+  spend(frame.cells.size());
   const auto end = [](const Cell& c) { return c.offset + c.bits / 8; };
   for (const auto& [other, other_slot] : frame.cells) {
     const bool same = other == cell;

@@ -36,6 +36,7 @@ class SliceBuilder {
   };
 
   // slice_builder.cpp: control flow and calls
+  void spend(std::uint64_t work);  // throws NoSlice where a kernel costs too much
   void inline_body(Frame& frame);
   bool control(Frame& frame, const ptx::Instruction& in);  // false: not a jump of any kind
   void jump(std::uint32_t target, const Frame& frame, const ptx::Instruction& in);
@@ -83,6 +84,7 @@ class SliceBuilder {
   const ptx::Function& kernel_;
   Slice slice_;
   std::map<std::int64_t, std::uint32_t> constants_;
+  std::uint64_t work_ = 0;             // see SliceBuilder::spend
   bool sealed_ = true;                 // nothing runs on from the last block into the next
   std::uint32_t guard_ = Step::kNone;  // of the instruction that is being decoded
   bool guard_negated_ = false;

@@ -109,13 +109,18 @@ void SliceBuilder::find_meeting_points() {
   meets[end] = end;
   const auto intersect = [&](std::uint32_t a, std::uint32_t b) {
     while (a != b) {
-      while (order[a] < order[b]) a = meets[a];
-      while (order[b] < order[a]) b = meets[b];
+      spend(1);
+      if (order[a] < order[b]) {
+        a = meets[a];
+      } else {
+        b = meets[b];
+      }
     }
     return a;
   };
   for (bool changed = true; changed;) {
     changed = false;
+    spend(sequence.size());
     for (auto it = sequence.rbegin(); it != sequence.rend(); ++it) {
       if (*it == end) continue;
       const Block& block = slice_.blocks[*it];

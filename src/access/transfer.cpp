@@ -93,7 +93,9 @@ Origins Analysis::all_param_words() const {
 
 Origins Analysis::value(const FunctionState& state, const Operand& operand) const {
   switch (operand.kind) {
-    case OperandKind::kRegister: return state.registers[operand.index];
+    case OperandKind::kRegister:
+      work_ += state.registers[operand.index].size();
+      return state.registers[operand.index];
     case OperandKind::kVariable: return of_variable_space(state.function->variables[operand.index].space);
     case OperandKind::kModuleVariable:
       if (module_.variables[operand.index].space == Space::kShared)
@@ -125,6 +127,7 @@ Origins Analysis::address_value(const FunctionState& state, const Operand& addre
 }
 
 bool Analysis::assign(FunctionState& state, const Operand& operand, const Origins& origins) {
+  work_ += origins.size();
   if (operand.kind == OperandKind::kRegister) return state.registers[operand.index].add(origins);
   bool changed = false;
   for (const Operand& element : operand.elements) changed |= assign(state, element, origins);
@@ -189,7 +192,10 @@ Origins Analysis::loaded_param(const FunctionState& state, const Instruction& in
   if (address.base != AddressBase::kVariable) {
     if (is_kernel) return all_param_words();
     Origins all;
-    for (const Origins& cell : state.cells) all.add(cell);
+    for (const Origins& cell : state.cells) {
+      work_ += 1 + cell.size();
+      all.add(cell);
+    }
     return all;
   }
   if (!is_kernel || address.index >= kernel_.param_count) return state.cells[address.index];
@@ -206,6 +212,7 @@ Origins Analysis::loaded_param(const FunctionState& state, const Instruction& in
 
 Origins Analysis::loaded(const FunctionState& state, const Instruction& in, const Operand& address) const {
   const Origins from = address_value(state, address);
+  work_ += local_.size();
   Origins origins;
   switch (in.space()) {
     case Space::kParam: return loaded_param(state, in, address);
@@ -256,6 +263,7 @@ bool Analysis::step_call(FunctionState& state, const Instruction& in) {
   const std::vector<Operand>& results = in.operands[0].elements;
   const std::vector<Operand>& arguments = in.operands[2].elements;
   const auto contents = [&](const Operand& operand) {
+    work_ += operand.kind == OperandKind::kVariable ? state.cells[operand.index].size() : 0;
     return operand.kind == OperandKind::kVariable ? state.cells[operand.index] : value(state, operand);
   };
   const auto known = target.kind == OperandKind::kFunction ? state_of_.find(&module_.functions[target.index])

@@ -36,5 +36,6 @@ std::vector<std::string> take_program(const CLI::App& run, std::vector<std::stri
 // "; did you mean --limit?", or an empty string.
 std::string suggestion(const CLI::App& command, const std::string& option);
 Action add_report(CLI::App& app);
+Action add_inspect(CLI::App& app);
 
 }  // namespace refrain::cli

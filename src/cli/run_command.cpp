@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 
+#include "access/manifest.hpp"
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
 #include "cli/program_file.hpp"
@@ -78,13 +79,13 @@ void check_log(const options::Options& options, const std::string& program) {
     if (!options.force.value)
       throw UsageError(kOwnFailure,
                        fmt::format("log {} exists; overwrite it with -f, or name another", path));
-    if (access(path.c_str(), W_OK) != 0)
+    if (::access(path.c_str(), W_OK) != 0)
       throw UsageError(kOwnFailure, fmt::format("log {} cannot be written: {}", path, std::strerror(errno)));
     return;
   }
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  if (!fs::is_directory(folder) || access(folder.c_str(), W_OK) != 0) {
+  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
     throw UsageError(kOwnFailure,
                      fmt::format("log {} cannot be written: folder {} {}", path, folder.string(),
                                  fs::is_directory(folder) ? "is not writable" : "does not exist"));
@@ -96,6 +97,17 @@ void check_summary(const options::Options& options) {
   if (path == "stderr" || path == "off" || options.force.value || !fs::exists(path)) return;
   throw UsageError(kOwnFailure,
                    fmt::format("summary {} exists; overwrite it with -f, or name another", path));
+}
+
+// All mistakes, one line each. The program may go to another folder before it comes to the library.
+void check_manifest(options::Options& options) {
+  std::string& path = options.manifest.value;
+  if (path.empty()) return;
+  const access::ParsedManifest parsed = access::read_manifest(path);
+  if (!parsed.errors.empty())
+    throw UsageError(kBadInput, fmt::format("{}", fmt::join(parsed.errors, "\nrefrain: ")));
+  path = options.manifest.text = fs::absolute(path).string();
+  options.manifest.source = options::Source::kFlag;
 }
 
 void check_program(const ProgramFile& program, bool simulated) {
@@ -215,6 +227,7 @@ int run(const Request& request, const std::vector<std::string>& words) {
   }
   const Libraries libraries = find_libraries();
   check_summary(options);
+  check_manifest(options);
   check_program(program, simulated);
   check_log(options, words[0].substr(words[0].rfind('/') + 1));
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
@@ -298,8 +311,8 @@ Action add_run(CLI::App& app, const std::vector<std::string>& program) {
   command->add_flag("-n,--dry-run", request->dry_run, "print the line that would be run, for a job script");
   command->footer(
       "Then the program and its arguments; -- before them is accepted, never needed.\n"
-      "Exit code: the program's; 128 + n for signal n; 125 refrain's own error, 126 not executable, 127 not "
-      "found.");
+      "Exit code: the program's; 128 + n for signal n; 125 refrain's own error (2 a bad manifest), 126 not "
+      "executable, 127 not found.");
   return [request, &program] { return run(*request, program); };
 }
 

@@ -1,6 +1,8 @@
 // From images to kernels. Must never fail the program: an image that cannot be read has unknown kernels.
 #include "cuda/kernels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -23,6 +25,36 @@ void find_other_words(Kernel& kernel) {
       if (!listed) kernel.other_words.push_back(offset);
     }
   }
+}
+
+// Whether each address that is stated has room inside one parameter.
+std::string misplaced(const access::StatedKernel& entry, const std::vector<KernelParam>& params) {
+  for (const access::StatedPointer& pointer : entry.pointers) {
+    const bool has_room = std::any_of(params.begin(), params.end(), [&](const KernelParam& param) {
+      return pointer.offset_bytes >= param.offset_bytes &&
+             pointer.offset_bytes + kPointerBytes <= param.offset_bytes + param.bytes;
+    });
+    if (!has_room)
+      return fmt::format("it has no parameter with an address at offset {}", pointer.offset_bytes);
+  }
+  return {};
+}
+
+// Nothing is known of where, so everywhere; what is not certainly overwritten keeps some of its old contents.
+access::Footprint footprint_of(const access::StatedKernel& entry) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 60;  // beyond any allocation, and sums do not overflow
+  access::Footprint footprint;
+  for (const access::StatedPointer& stated : entry.pointers) {
+    access::Footprint::Pointer pointer;
+    pointer.offset_bytes = stated.offset_bytes;
+    pointer.reads_anywhere = stated.read || (stated.written && !stated.whole_overwrite);
+    pointer.writes_anywhere = stated.written;
+    // Bytes of another pointer's buffer are in here too. That does no harm: whatever else is written is
+    // either overwritten whole as well, or counts as read.
+    if (stated.whole_overwrite) pointer.must_write = {{-kFar, kFar}};
+    footprint.pointers.push_back(std::move(pointer));
+  }
+  return footprint;
 }
 
 }  // namespace
@@ -85,7 +117,7 @@ Kernels::Found Kernels::find(const void* function) {
   const auto it = functions_.find(function);
   if (it == functions_.end()) return {};
   Function& entry = it->second;
-  if (!entry.kernel) entry.kernel = kernel_of(*entry.image, entry.name);
+  if (!entry.kernel) entry.kernel = kernel_of(function, entry);
   return {.kernel = entry.kernel, .library_kernel = entry.library_kernel};
 }
 
@@ -127,6 +159,7 @@ void Kernels::add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Fu
   kernel.access.effects |= facts.effects;
   if (kernel.reason.empty()) kernel.reason = facts.reason;
   if (params != kernel.params) {
+    kernel.layouts_differ = true;
     kernel.access.effects |= access::kUnknownPointer;
     kernel.reason = "its parameters differ between the architectures in its module";
   }
@@ -156,7 +189,73 @@ std::string Kernels::doubt_about(const Image& image) const {
   return "the device runs its machine code for sm_" + std::to_string(best) + ", and there is no PTX for that";
 }
 
-Kernel* Kernels::kernel_of(Image& image, const std::string& name) const {
+void Kernels::set_manifest(access::Manifest manifest, ParamCalls calls, Refused refused) {
+  manifest_ = std::move(manifest);
+  param_calls_ = calls;
+  refused_ = std::move(refused);
+}
+
+// nullopt: the driver cannot tell.
+std::optional<std::vector<KernelParam>> Kernels::ask_params(const void* handle, bool library_kernel) const {
+  constexpr std::uint32_t kAlignBytes = 4;  // not told; of a struct that holds an address, at least that
+  auto* const either = const_cast<void*>(handle);
+  std::vector<KernelParam> params;
+  for (;;) {
+    std::size_t offset = 0, bytes = 0;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    if (library_kernel && param_calls_.of_kernel) {
+      result = param_calls_.of_kernel(static_cast<CUkernel>(either), params.size(), &offset, &bytes);
+    } else if (!library_kernel && param_calls_.of_function) {
+      result = param_calls_.of_function(static_cast<CUfunction>(either), params.size(), &offset, &bytes);
+    }
+    if (result == CUDA_ERROR_INVALID_VALUE) return params;  // behind the last
+    if (result != CUDA_SUCCESS) return std::nullopt;
+    params.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes), kAlignBytes});
+  }
+}
+
+// What the manifest says of the kernel, if it says something and the analysis does not say otherwise.
+void Kernels::state(Kernel& kernel, const void* handle, bool library_kernel) const {
+  const access::StatedKernel* const entry = manifest_.find(kernel.name);
+  if (!entry) return;
+  std::optional<std::vector<KernelParam>> params = kernel.params;
+  if (!kernel.known || kernel.layouts_differ) params = ask_params(handle, library_kernel);
+  std::string problem = kernel.known ? access::contradiction(kernel.access, *entry) : std::string();
+  if (problem.empty())
+    problem = params ? misplaced(*entry, *params) : "the driver does not tell what parameters it has";
+  if (!problem.empty()) {
+    refused_(fmt::format("manifest: the entry for kernel {} is refused: {}", kernel.name, problem));
+    return;
+  }
+  bool has_whole = false;
+  const bool was_bounded = kernel.known && kernel.access.bounded();
+  std::vector<access::PointerAccess> pointers;
+  for (const access::StatedPointer& stated : entry->pointers) {
+    const bool keeps_some = stated.written && !stated.whole_overwrite;
+    const bool atomic = std::any_of(
+        kernel.access.pointers.begin(), kernel.access.pointers.end(),
+        [&](const auto& found) { return found.offset_bytes == stated.offset_bytes && found.atomic; });
+    pointers.push_back({stated.offset_bytes, stated.read || keeps_some, stated.written, atomic});
+    has_whole |= stated.whole_overwrite;
+  }
+  kernel.access.pointers = std::move(pointers);
+  // The analysis knows which bytes, unless it could not follow them; of whole allocations it knows nothing.
+  if (!was_bounded || has_whole) {
+    kernel.footprints.clear();
+    kernel.footprints.emplace_back(footprint_of(*entry));
+  }
+  kernel.known = true;
+  kernel.params = std::move(*params);
+  kernel.param_bytes =
+      kernel.params.empty() ? 0 : kernel.params.back().offset_bytes + kernel.params.back().bytes;
+  kernel.access.effects &= ~access::kUnboundedEffects;
+  if (!entry->replayable) kernel.access.effects |= access::kStated;
+  kernel.reason = access::gravest(kernel.access.effects);
+}
+
+Kernel* Kernels::kernel_of(const void* handle, const Function& function) const {
+  Image& image = *function.image;
+  const std::string& name = function.name;
   std::unique_ptr<Kernel>& slot = image.kernels[name];
   if (slot) return slot.get();
   if (!image.parsed) parse(image);
@@ -172,6 +271,7 @@ Kernel* Kernels::kernel_of(Image& image, const std::string& name) const {
     slot->access.effects |= access::kUnknownPointer;
     slot->reason = doubt;
   }
+  state(*slot, handle, function.library_kernel);
   find_other_words(*slot);
   return slot.get();
 }

@@ -4,13 +4,16 @@
 
 #include <cuda.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "access/access.hpp"
 #include "access/footprint.hpp"
+#include "access/manifest.hpp"
 
 namespace refrain::cuda {
 
@@ -23,7 +26,7 @@ struct KernelParam {
 
 struct Kernel {
   std::string name;
-  bool known = false;  // its PTX was found and read: access and params are valid
+  bool known = false;  // by its PTX or the user's word: access and params are valid
   std::string reason;  // why not replayable, for people; empty if it is
   access::KernelAccess access;
   std::vector<KernelParam> params;
@@ -32,6 +35,7 @@ struct Kernel {
   std::vector<access::Footprints> footprints;
   // Where else in the parameters an address could be, though no access was found that uses it.
   std::vector<std::uint32_t> other_words;
+  bool layouts_differ = false;  // between the architectures; params are those of one of them
 };
 
 // Handles are CUmodule, CUlibrary, CUfunction and CUkernel: all pointers of the driver's, so one table serves
@@ -45,6 +49,15 @@ class Kernels {
   // on it.
   void set_device_sm(std::uint32_t sm) { device_sm_ = sm; }
   void add_file(const void* owner, const char* path);
+  // What the user states of kernels, for those that are first launched from now on; refused: called with a
+  // line for each entry that cannot stand. Either call may be missing in older drivers (CUDA 12.4 brought
+  // them): then nothing stated stands of kernels without PTX.
+  struct ParamCalls {
+    decltype(&cuFuncGetParamInfo) of_function = nullptr;
+    decltype(&cuKernelGetParamInfo) of_kernel = nullptr;
+  };
+  using Refused = std::function<void(const std::string& line)>;
+  void set_manifest(access::Manifest manifest, ParamCalls calls, Refused refused);
   // owner: whatever handle the function was got from; alias: another handle of the same image
   // (cuLibraryGetModule).
   void add_alias(const void* owner, const void* alias);
@@ -77,10 +90,15 @@ class Kernels {
 
   static void parse(Image& image);
   static void add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function);
-  Kernel* kernel_of(Image& image, const std::string& name) const;
+  Kernel* kernel_of(const void* handle, const Function& function) const;
   std::string doubt_about(const Image& image) const;
+  void state(Kernel& kernel, const void* handle, bool library_kernel) const;
+  std::optional<std::vector<KernelParam>> ask_params(const void* handle, bool library_kernel) const;
 
   std::uint32_t device_sm_ = 0;
+  access::Manifest manifest_;
+  ParamCalls param_calls_;
+  Refused refused_;
   std::unordered_map<const void*, std::shared_ptr<Image>> images_;
   std::unordered_map<const void*, Function> functions_;
 };

@@ -1,4 +1,4 @@
-// Wrappers, containers and their entries, and decompression of PTX payloads.
+// Wrappers, containers and their entries, and decompression of payloads.
 // It must not read past what the headers (or the caller's span) cover, nor interpret what it finds.
 #include "fatbin/fatbin.hpp"
 
@@ -19,8 +19,8 @@ constexpr std::uint64_t kContainerHeaderBytes = 16;
 constexpr std::uint64_t kEntryHeaderMinBytes = 64;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
 constexpr std::uint64_t kFlagZstd = 0x8000;
-// No PTX text comes near this; a larger claim is damage, not a reason to allocate.
-constexpr std::uint64_t kMaxTextBytes = 1ull << 30;
+// No PTX text or machine code comes near this; a larger claim is damage, not a reason to allocate.
+constexpr std::uint64_t kMaxContentBytes = 1ull << 30;
 constexpr char kElfMagic[4] = {0x7f, 'E', 'L', 'F'};
 
 template <class T>
@@ -72,9 +72,9 @@ std::string without_trailing_nuls(std::string text) {
 }
 
 void check_claimed_size(const Entry& entry) {
-  if (entry.uncompressed_bytes == 0 || entry.uncompressed_bytes > kMaxTextBytes) {
-    throw Error(fmt::format("entry uncompressed size: {} bytes of PTX claimed, 1 to {} accepted",
-                            entry.uncompressed_bytes, kMaxTextBytes));
+  if (entry.uncompressed_bytes == 0 || entry.uncompressed_bytes > kMaxContentBytes) {
+    throw Error(fmt::format("entry uncompressed size: {} bytes claimed, 1 to {} accepted",
+                            entry.uncompressed_bytes, kMaxContentBytes));
   }
 }
 
@@ -85,7 +85,7 @@ std::string from_zstd(const Entry& entry) {
       ZSTD_decompress(text.data(), text.size(), entry.payload.data(), entry.payload.size());
   if (ZSTD_isError(written) != 0) {
     throw Error(
-        fmt::format("PTX payload (zstd, {} bytes): {}", entry.payload.size(), ZSTD_getErrorName(written)));
+        fmt::format("payload (zstd, {} bytes): {}", entry.payload.size(), ZSTD_getErrorName(written)));
   }
   text.resize(written);
   return text;
@@ -94,7 +94,7 @@ std::string from_zstd(const Entry& entry) {
 std::string from_lz4(const Entry& entry) {
   check_claimed_size(entry);
   if (entry.payload.size() > static_cast<std::size_t>(LZ4_MAX_INPUT_SIZE)) {
-    throw Error("PTX payload (LZ4): larger than an LZ4 block can be");
+    throw Error("payload (LZ4): larger than an LZ4 block can be");
   }
   std::string text(entry.uncompressed_bytes, '\0');
   const int written =
@@ -102,7 +102,7 @@ std::string from_lz4(const Entry& entry) {
                           static_cast<int>(entry.payload.size()), static_cast<int>(text.size()));
   if (written < 0) {
     throw Error(
-        fmt::format("PTX payload (LZ4, {} bytes): damaged at byte {}", entry.payload.size(), -written - 1));
+        fmt::format("payload (LZ4, {} bytes): damaged at byte {}", entry.payload.size(), -written - 1));
   }
   text.resize(static_cast<std::size_t>(written));
   return text;
@@ -180,16 +180,19 @@ std::vector<Entry> entries_of_image(const void* image) {
   return entries_of_bytes({static_cast<const std::byte*>(image), header_bytes + body_bytes});
 }
 
+std::string contents_of(const Entry& entry) {
+  if (entry.uncompressed_bytes == 0)
+    return {reinterpret_cast<const char*>(entry.payload.data()), entry.payload.size()};
+  if ((entry.flags & kFlagZstd) != 0) return from_zstd(entry);
+  if ((entry.flags & kFlagLz4) != 0) return from_lz4(entry);
+  throw Error(fmt::format("entry flags: 0x{:x} names no known compression", entry.flags));
+}
+
 std::string ptx_text(const Entry& entry) {
   if (entry.kind != static_cast<std::uint16_t>(EntryKind::kPtx)) {
     throw Error(fmt::format("entry kind: {}, PTX is 1", entry.kind));
   }
-  const bool compressed = entry.uncompressed_bytes != 0;
-  if (compressed && (entry.flags & kFlagZstd) != 0) return without_trailing_nuls(from_zstd(entry));
-  if (compressed && (entry.flags & kFlagLz4) != 0) return without_trailing_nuls(from_lz4(entry));
-  if (compressed) throw Error(fmt::format("entry flags: 0x{:x} names no known compression", entry.flags));
-  return without_trailing_nuls(
-      std::string(reinterpret_cast<const char*>(entry.payload.data()), entry.payload.size()));
+  return without_trailing_nuls(contents_of(entry));
 }
 
 std::vector<std::string> ptx_of_image(const void* image) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -46,14 +47,22 @@ std::vector<Entry> entries_of_image(const void* image);
 // The same over bytes of known length (a file, a fuzzer's input): never reads outside them.
 std::vector<Entry> entries_of_bytes(std::span<const std::byte> bytes);
 
+// What an entry holds, uncompressed (stored raw, as an LZ4 block or as a zstd frame). Throws Error.
+std::string contents_of(const Entry& entry);
 // The PTX text of a PTX entry (raw, LZ4 block or zstd frame), without its final NUL. Throws Error.
 std::string ptx_text(const Entry& entry);
 
 // All PTX texts of an image of any kind (PTX text itself included; an ELF has none), and of those that it is
 // linked from.
 std::vector<std::string> ptx_of_image(const void* image);
-// All PTX texts inside an executable or library file: its .nv_fatbin and __nv_relfatbin sections. Throws
-// Error.
+// Calls visit with each container inside an executable or library file, one after the other: those of its
+// .nv_fatbin and __nv_relfatbin sections. The span begins with the container and may go on behind it. Throws
+// Error, and whatever visit throws.
+using ContainerVisitor = std::function<void(std::span<const std::byte>)>;
+void for_each_container(std::span<const std::byte> file, const ContainerVisitor& visit);
+// All PTX texts inside such a file. Throws Error.
 std::vector<std::string> ptx_of_elf_file(std::span<const std::byte> file);
+// Names of the kernels that machine code (the contents of an ELF entry) defines. Throws Error.
+std::vector<std::string> kernels_of_machine_code(std::span<const std::byte> elf);
 
 }  // namespace refrain::fatbin

@@ -1,4 +1,5 @@
 """refrain on real programs: results, caps, schedules, errors, ends."""
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,16 @@ from harness import BUILD, Case
 
 CHAIN_BYTES = 16 * 1024
 SCHEDULES = ("eager", "lazy", "random:1", "random:2")
+
+
+def stated(offset, roles):
+    """roles: r, w, and o where all of it is overwritten."""
+    return {"offset": offset, "read": "r" in roles, "written": "w" in roles, "whole_overwrite": "o" in roles}
+
+
+def entry(name, replayable, **pointers):
+    """entry("next", True, p0="r", p8="wo")"""
+    return {"name": name, "replayable": replayable, "parameters": [stated(int(k[1:]), v) for k, v in pointers.items()]}
 
 
 class Chain(Case):
@@ -157,6 +168,24 @@ class Blas(Case):
         self.assertNotEqual(done.returncode, 0)
         self.assertNotIn("digest", done.stdout)
         self.assertIn("refrain: out of memory: asked", done.stderr)
+
+
+    # Offsets of the operands' addresses in simgpu's own kernels (src/simgpu/blas/arguments.hpp): A, B, C, D.
+    STATED = [entry("blas_matrix_product", True, p40="r", p72="r", p104="", p136="wo"),  # beta is 0: C is not read
+              entry("blas_norm", True, p72="r", p136="w"),
+              entry("blas_scale", True, p104="rw")]
+
+    def test_what_a_manifest_states_is_no_barrier(self):
+        limit = self.AROUND + 9 * CHAIN_BYTES
+        (self.folder / "manifest.json").write_text(json.dumps({"kernels": self.STATED}))
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                wanted = self.digest(self.plain(self.command(2), SIMGPU_SCHEDULE=schedule))
+                done = self.run_capped(f"{limit}B", self.command(2), "--manifest", "manifest.json", SIMGPU_SCHEDULE=schedule)
+                self.assertEqual(wanted, self.digest(done))
+                self.assertNotIn("kernel blas_", done.stderr)
+                self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                self.assertGreater(self.log()[-1]["rematerialisations"], 0)
 
 
 class OutOfMemory(Case):
@@ -330,6 +359,163 @@ class Ends(Case):
 
     def test_exit_code_is_the_programs(self):
         self.assertEqual(self.refrain("run", "--device", "sim", "--no-log", "--", "/bin/sh", "-c", "exit 42").returncode, 42)
+
+
+class Inspect(Case):
+    def kernels(self, *arguments):
+        done = self.refrain("inspect", *arguments, "--json", "-")
+        self.assert_ok(done)
+        self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)["kernels"]
+
+    def test_json_of_a_program(self):
+        wanted = {"name": "_Z4nextPKjPjij", "replayable": True, "reason": None, "parameters": [
+            {"offset": 0, "size": 8, "pointer": True, "read": True, "written": False, "whole_overwrite": False, "atomic": False},
+            {"offset": 8, "size": 8, "pointer": True, "read": False, "written": True, "whole_overwrite": True, "atomic": False},
+            {"offset": 16, "size": 4, "pointer": False, "read": False, "written": False, "whole_overwrite": False, "atomic": False},
+            {"offset": 20, "size": 4, "pointer": False, "read": False, "written": False, "whole_overwrite": False, "atomic": False}]}
+        self.assertEqual(self.kernels(self.victim("chain")), [wanted])
+        done = self.refrain("inspect", self.victim("chain"), "--json", "kernels.json")
+        self.assert_ok(done)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(json.loads((self.folder / "kernels.json").read_text())["kernels"], [wanted])
+
+    def test_every_kernel_of_every_architecture(self):
+        self.assertEqual(len(self.kernels(self.victim("chain_two_archs"))), 1)
+        table = self.refrain("inspect", self.victim("chain_two_archs"), "--all-architectures").stdout
+        self.assertIn("sm_75", table)
+        self.assertIn("sm_80", table)
+
+    def test_the_filter_sees_both_names(self):
+        names = {kernel["name"] for kernel in self.kernels(self.workload("gpt"))}
+        self.assertGreater(len(names), 5)
+        some = sorted(names)[0]
+        self.assertEqual([kernel["name"] for kernel in self.kernels(self.workload("gpt"), "--kernel", f"^{some}$")], [some])
+        self.assertEqual(len(self.kernels(self.victim("chain"), "--kernel", r"next\(unsigned int const\*")), 1)
+        self.assertEqual(self.kernels(self.workload("gpt"), "--kernel", "no such kernel"), [])
+
+    def test_table_fits_a_terminal(self):
+        done = self.refrain("inspect", self.workload("gpt"))
+        self.assert_ok(done)
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertEqual(lines[0].split(), ["kernel", "params", "read", "written", "whole", "replayable"])
+        kernels = sum(line[0] != " " for line in lines) - 3
+        self.assertRegex(lines[-2], rf"^{kernels} kernels, \d+ replayable, 0 without PTX$")
+
+    def test_bad_input_is_one_line(self):
+        (self.folder / "junk").write_text("junk")
+        for arguments, text in ((["missing"], "missing cannot be read"), (["junk"], "junk: none of the forms"),
+                                ([str(self.folder)], "is a folder"), (["/bin/sh"], "no CUDA code"),
+                                ([self.victim("chain"), "--kernel", "("], "no regular expression"),
+                                ([self.victim("chain"), "--json", "/nonexistent/file"], "cannot be written")):
+            done = self.refrain("inspect", *arguments)
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(done.stdout, "")
+
+
+class Manifest(Case):
+    """The chain, with a kernel whose code does not show what it reads: the address goes through shared memory."""
+
+    command = property(lambda self: [self.victim("chain_indirect"), "16", "16"])
+    limit = f"{5 * CHAIN_BYTES}B"
+
+    def write(self, *entries):
+        (self.folder / "manifest.json").write_text(json.dumps({"kernels": entries}))
+
+    def with_manifest(self, command, **variables):
+        return self.run_capped(self.limit, command, "--manifest", "manifest.json", **variables)
+
+    def test_alone_it_is_a_barrier(self):
+        done = self.run_capped(self.limit, self.command)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("uses an address that was loaded from memory", done.stderr)
+        self.assertIn("out of memory", done.stderr)
+
+    def test_what_is_stated_is_believed(self):
+        for name in ("next(*", "_Z4nextPKjPjij", "next(unsigned int const*, unsigned int*, int, unsigned int)"):
+            for written in ("wo", "w"):
+                for schedule in SCHEDULES:
+                    with self.subTest(name=name, written=written, schedule=schedule):
+                        self.write(entry(name, True, p0="r", p8=written))
+                        done = self.with_manifest(self.command, SIMGPU_SCHEDULE=schedule)
+                        self.assert_ok(done)
+                        self.assertTrue(done.stdout.endswith("ok\n"))
+                        self.assertNotIn("cannot be followed", done.stderr)
+                        self.assertLessEqual(self.stats()["peak_physical_bytes"], 5 * CHAIN_BYTES)
+                        end = self.log()[-1]
+                        self.assertGreater(end["evictions"], 0)
+                        self.assertGreater(end["rematerialisations"], 0)
+                        self.assertEqual(end["unreplayable"], 0)
+
+    def test_by_the_variable_alone(self):
+        self.write(entry("next(*", True, p0="r", p8="wo"))
+        done = self.preloaded(self.command, REFRAIN_LIMIT=self.limit, REFRAIN_LOG="log.jsonl", REFRAIN_MANIFEST="manifest.json")
+        self.assert_ok(done)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+
+    def test_not_replayable_is_followed_but_never_evicted(self):
+        self.write(entry("next(*", False, p0="r", p8="wo"))
+        done = self.run_capped("1MiB", self.command, "--manifest", "manifest.json")
+        self.assert_ok(done)
+        self.assertIn("is never replayed: is not replayable, says the manifest", done.stderr)
+        self.assertEqual(self.log()[-1]["barriers"], 0)
+        self.assertEqual(self.log()[-1]["unreplayable"], 16)
+
+    def test_a_lie_is_refused_and_the_kernel_stays_a_barrier(self):
+        self.write(entry("next(*", True, p0="r", p8="r"))
+        done = self.run_capped("1MiB", self.command, "--manifest", "manifest.json")
+        self.assert_ok(done)
+        lines = [line for line in done.stderr.splitlines() if "manifest" in line]
+        self.assertEqual(lines, ["refrain: manifest: the entry for kernel _Z4nextPKjPjij is refused: its PTX writes memory "
+                                 "through the parameter at offset 8, which is not listed as written"])
+        self.assertIn("cannot be followed", done.stderr)
+        self.assertEqual([line["text"] for line in self.log() if line["kind"] == "note" and "manifest" in line["text"]],
+                         [lines[0].removeprefix("refrain: ")])
+
+    def test_a_lie_about_a_kernel_that_is_known_changes_nothing(self):
+        self.write(entry("next(*", True, p0="wo", p8="r"))
+        done = self.with_manifest([self.victim("chain"), "16", "16"])
+        self.assert_ok(done)
+        self.assertIn("is refused: its PTX reads memory through the parameter at offset 0", done.stderr)
+        self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_mistakes_stop_the_command(self):
+        (self.folder / "manifest.json").write_text('{"kernels": [{"name": "k", "parameters": {}, "replayable": 1}]}')
+        done = self.with_manifest(self.command)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.splitlines(),
+                         ["refrain: manifest.json: /kernels/0/replayable: true or false expected, number found",
+                          "refrain: manifest.json: /kernels/0/parameters: an array expected, object found"])
+        (self.folder / "manifest.json").write_text("{\n  oops")
+        done = self.with_manifest(self.command)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertTrue(done.stderr.startswith("refrain: manifest.json: line 2, column 3: "), done.stderr)
+        (self.folder / "manifest.json").unlink()
+        self.assertIn("manifest.json: cannot be read: No such file", self.with_manifest(self.command).stderr)
+
+    def test_mistakes_under_bare_preload_leave_the_rest_in_force(self):
+        (self.folder / "manifest.json").write_text("[]")
+        chain = [self.victim("chain"), "16", "16"]
+        variables = {"REFRAIN_LIMIT": self.limit, "REFRAIN_LOG": "log.jsonl", "REFRAIN_MANIFEST": "manifest.json"}
+        done = self.preloaded(chain, **variables)
+        self.assert_ok(done)
+        self.assertIn("refrain: error: manifest.json: the whole: an object with the key kernels expected", done.stderr)
+        self.assertIn("refrain: the program runs without the manifest", done.stderr)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+        done = self.preloaded(chain, REFRAIN_STRICT="1", **variables)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuInit fails, because REFRAIN_STRICT is on", done.stderr)
+
+    def test_the_path_survives_a_change_of_folder(self):
+        self.write()
+        done = self.refrain("run", "--device", "sim", "--no-log", "--manifest", "manifest.json", "--dry-run", "--", *self.command)
+        self.assert_ok(done)
+        self.assertIn(f"REFRAIN_MANIFEST='{self.folder}/manifest.json'", done.stdout)
 
 
 class BadInput(Case):

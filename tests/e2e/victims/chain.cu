@@ -1,5 +1,6 @@
 // A chain of buffers, each made from the one before, read again from the last to the first, as backward does.
-// chain BUFFERS KIB [exit|abort|wait]: what happens after the chain is built.
+// chain BUFFERS KIB [exit|abort|wait]: what happens after the chain is built. With INDIRECT the kernel's code
+// does not show which memory it reads.
 #include <unistd.h>
 
 #include <cstring>
@@ -8,6 +9,12 @@
 #include "check.cuh"
 
 __global__ void next(const unsigned* in, unsigned* out, int n, unsigned salt) {
+#ifdef INDIRECT
+  __shared__ const unsigned* from;
+  if (threadIdx.x == 0) from = in;
+  __syncthreads();
+  in = from;
+#endif
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = in[i] * 1664525u + 1013904223u + salt;
 }

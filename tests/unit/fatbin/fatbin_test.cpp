@@ -76,6 +76,19 @@ TEST_P(Modes, program_of_two_units_has_both_texts) {
 }
 
 // Every prefix and many single-byte changes: an Error or an answer, never a read outside (run under ASan).
+TEST_P(Modes, machine_code_names_its_kernels) {
+  const auto bytes = bytes_of(std::string("container_") + GetParam() + ".fatbin");
+  int code = 0;
+  for (const Entry& entry : entries_of_bytes(bytes)) {
+    if (entry.kind != 2) continue;
+    ++code;
+    const std::string contents = contents_of(entry);
+    EXPECT_EQ(kernels_of_machine_code(std::as_bytes(std::span(contents))),
+              std::vector<std::string>{"_Z5scalePffi"});
+  }
+  EXPECT_EQ(code, 1);
+}
+
 TEST_P(Modes, damage_is_an_error_or_harmless) {
   const auto bytes = bytes_of(std::string("container_") + GetParam() + ".fatbin");
   int errors = 0;
@@ -83,6 +96,8 @@ TEST_P(Modes, damage_is_an_error_or_harmless) {
     try {
       for (const Entry& entry : entries_of_bytes(damaged)) {
         if (entry.kind == 1) ptx_text(entry);
+        const std::string contents = contents_of(entry);
+        if (entry.kind == 2) kernels_of_machine_code(std::as_bytes(std::span(contents)));
       }
     } catch (const Error&) {
       ++errors;
@@ -122,6 +137,34 @@ TEST(image, host_program_without_device_code_has_no_text) {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   EXPECT_TRUE(ptx_of_elf_file(std::as_bytes(std::span(text))).empty());
+}
+
+TEST(image, damaged_machine_code_is_an_error_or_harmless) {
+  const auto whole = bytes_of("first.cubin");
+  ASSERT_EQ(kernels_of_machine_code(whole).size(), 1u);
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    auto damaged = whole;
+    if (i % 2 == 0) damaged.resize(random() % whole.size());
+    for (unsigned n = random() % 8; n > 0 && !damaged.empty(); --n)
+      damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    try {
+      EXPECT_LE(kernels_of_machine_code(damaged).size(), 9u);
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_THROW(kernels_of_machine_code(std::as_bytes(std::span("text"))), Error);
+}
+
+TEST(image, containers_of_a_program_come_one_by_one) {
+  const auto program = bytes_of("program_default");
+  std::size_t containers = 0, entries = 0;
+  for_each_container(program, [&](std::span<const std::byte> container) {
+    ++containers;
+    entries += entries_of_bytes(container).size();
+  });
+  EXPECT_GE(containers, 2u);  // linking adds an empty one
+  EXPECT_EQ(entries, 2u);
 }
 
 TEST(image, the_error_names_field_and_offset) {

@@ -16,6 +16,9 @@
 #include <thread>
 
 #include "preload/interpose.hpp"
+#if REFRAIN_LIBRARIES
+#include "preload/cublas_handles.hpp"
+#endif
 #include "refrain/bytes.hpp"
 #include "report/summary.hpp"
 
@@ -86,6 +89,9 @@ Session::Session() : process_(getpid()) {
                                                say(1, text);
                                                log_.write(event::Note{.text = text});
                                              });
+#if REFRAIN_LIBRARIES
+  runtime_->on_context_gone = [](bool alive) { ReplayHandles::instance().context_gone(alive); };
+#endif
   announce();
   managing_ = true;
   // A forked child has neither our locks in a known state nor a usable context: it passes everything on.

@@ -247,6 +247,15 @@ Status Engine::charge_external(Bytes bytes) {
   return Status::kOk;
 }
 
+void Engine::count_external(Bytes bytes) {
+  while (!memory_.charge_external(bytes)) {
+    if (make_room(bytes)) continue;
+    memory_.count_external(bytes);
+    fail_out_of_memory(bytes);
+    return;
+  }
+}
+
 // Oldest first, but only what is resident can do without its record.
 void Engine::bound_records() {
   std::vector<ValueId> oldest(residents_);

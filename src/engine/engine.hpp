@@ -101,6 +101,8 @@ class Engine final : private Lineage::Collector {
   void commit_barrier();
 
   Status charge_external(Bytes bytes);
+  // The same for memory that is there already: room is made as far as there is something to give up.
+  void count_external(Bytes bytes);
   void discharge_external(Bytes bytes) { memory_.discharge_external(bytes); }
 
   void set_cost_ns(std::uint32_t cost_class, double ns) { lineage_.set_cost_ns(cost_class, ns); }

@@ -10,6 +10,7 @@
 
 #include "preload/cublas_handles.hpp"
 #include "preload/cublas_uses.hpp"
+#include "preload/cublaslt_uses.hpp"
 #include "preload/handlers.hpp"
 #include "preload/library_lookup.hpp"
 #include "preload/library_record.hpp"
@@ -167,6 +168,86 @@ struct CublasOp<Describe, void (*)(LibraryUses&, const Args&...)> {
     const auto real = real_library(H, &call<H>);
     const cublasStatus_t status =
         apply([&](const auto&... argument) { return real(argument...); }, record.arguments);
+    return status == CUBLAS_STATUS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+  }
+};
+
+struct LtMatmul {
+  template <LibraryHook H>
+  static cublasStatus_t call(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha,
+                             const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                             cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                             cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
+                             const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                             std::size_t workspace_bytes, cudaStream_t stream) {
+    const auto real = real_library(H, &call<H>);
+    if (!real) return CUBLAS_STATUS_NOT_INITIALIZED;
+    const auto real_call = [&] {
+      return real(handle, operation, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout,
+                  algorithm, workspace, workspace_bytes, stream);
+    };
+    cuda::Runtime* r = runtime_for_library();
+    if (!r) return real_call();
+    Record record{.alpha = alpha,
+                  .a = a,
+                  .b = b,
+                  .beta = beta,
+                  .c = c,
+                  .d = d,
+                  .workspace = workspace,
+                  .workspace_bytes = workspace_bytes,
+                  .has_algorithm = algorithm != nullptr,
+                  .descriptors = {},
+                  .scalars = {}};
+    const std::optional<bool> on_device = operation ? lt_scalars_on_device(operation) : std::nullopt;
+    LibraryUses uses(&record, record.scalars, on_device.value_or(false));
+    if (on_device) {
+      describe_lt_matmul(uses, operation, a_layout, b_layout, c_layout, d_layout,
+                         {record.alpha, record.a, record.b, record.beta, record.c, record.d, record.workspace,
+                          workspace_bytes},
+                         record.descriptors);
+    }
+    if (!on_device || uses.refused()) {
+      const cuda::InsideLibrary inside(cuda::Inside::kSetUp);
+      return real_call();
+    }
+    const bool can_replay = lt_descriptors_can_be_copied() && ReplayHandles::instance().prepare_lt(*r);
+    if (can_replay) {
+      record.descriptors.operation = *operation;
+      record.descriptors.a = *a_layout;
+      record.descriptors.b = *b_layout;
+      record.descriptors.c = *c_layout;
+      record.descriptors.d = *d_layout;
+      if (algorithm) record.descriptors.algorithm = *algorithm;
+    }
+    const cuda::LibraryOp op{.name = name_of(H),
+                             .replay = can_replay ? &replay<H> : nullptr,
+                             .reason = "there is no handle for it, or the library is of another version",
+                             .record = {reinterpret_cast<const std::byte*>(&record), sizeof record}};
+    return as_op<CublasStatus>(*r, stream ? stream : CU_STREAM_LEGACY, uses.all(), op, real_call);
+  }
+
+ private:
+  struct Record {
+    const void *alpha, *a, *b, *beta, *c;
+    void *d, *workspace;
+    std::size_t workspace_bytes;
+    bool has_algorithm;
+    LtDescriptors descriptors;
+    std::array<HostScalar, kMostHostScalars> scalars;
+  };
+
+  template <LibraryHook H>
+  static CUresult replay(std::byte* bytes, CUstream stream) {
+    Record& record = record_at<Record>(bytes);
+    LtDescriptors& with = record.descriptors;
+    point_to_scalars(bytes, record.scalars);
+    const cublasLtHandle_t handle = ReplayHandles::instance().lt();
+    if (!handle || !point_descriptors(with)) return CUDA_ERROR_INVALID_HANDLE;
+    const cublasStatus_t status = real_library(H, &call<H>)(
+        handle, &with.operation, record.alpha, record.a, &with.a, record.b, &with.b, record.beta, record.c,
+        &with.c, record.d, &with.d, record.has_algorithm ? &with.algorithm : nullptr, record.workspace,
+        record.workspace_bytes, stream);
     return status == CUBLAS_STATUS_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
   }
 };

@@ -14,7 +14,8 @@ namespace refrain::preload {
 
 // alpha, beta and the like where they are on the host: as they were at the call.
 struct HostScalar {
-  std::uint32_t record_offset_bytes = 0;  // of the pointer to it in the record; 0: there is none
+  static constexpr std::uint32_t kNone = 0xffffffffu;
+  std::uint32_t record_offset_bytes = kNone;  // of the pointer to it in the record
   alignas(16) std::byte value[16] = {};
 };
 constexpr std::size_t kMostHostScalars = 2;
@@ -90,7 +91,7 @@ class LibraryUses {
 // Before a call is made again: the pointers to scalars lead into the record.
 inline void point_to_scalars(std::byte* record, std::array<HostScalar, kMostHostScalars>& scalars) {
   for (HostScalar& scalar : scalars) {
-    if (scalar.record_offset_bytes == 0) continue;
+    if (scalar.record_offset_bytes == HostScalar::kNone) continue;
     const void* const value = scalar.value;
     std::memcpy(record + scalar.record_offset_bytes, &value, sizeof value);
   }

@@ -209,6 +209,10 @@ class Products(Case):
     def test_handles_that_are_gone_when_their_products_are_needed_again(self):
         self.check(["handles"], (70, 50))
 
+    def test_products_by_cublaslt(self):
+        self.check(["lt"], (70, 50))
+        self.check(["lt", "device"], (80,))
+
     def test_scalars_on_the_device(self):
         # Whether C is read is not known: what a product overwrites is never dropped unseen.
         self.check(["device"], (70,))

@@ -1,8 +1,9 @@
 // A network whose layers are products by cuBLAS and small kernels between them, and its way back, which needs
-// every activation again. products LAYERS STEPS [once|device|workspace|handles|strided|ger]...: prints a
+// every activation again. products LAYERS STEPS [once|device|workspace|handles|strided|ger|lt]...: prints a
 // digest of every byte that it computed. Activations are allocated in each step, or once; scalars are on the
 // host, or on the device; the handle has cuBLAS's workspace or the program's; one handle serves, or one for
 // each step.
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
 #include <cstring>
@@ -27,13 +28,14 @@ __global__ void slope(const float* in, const float* above, float* out, int n) {
 }
 
 struct Options {
-  bool once = false, device = false, workspace = false, handles = false, strided = false, ger = false;
+  bool once = false, device = false, workspace = false, handles = false, strided = false, ger = false,
+       lt = false;
 };
 
 struct Network {
   Options options;
   std::vector<float*> weights, gradients, sums, values;
-  float *input, *down, *down_before, *scalars, *bias;
+  float *input, *down, *down_before, *scalars, *bias, *aux, *lt_workspace;
   void* workspace = nullptr;
   cublasHandle_t handle = nullptr;
   unsigned long long digest = 14695981039346656037ull;
@@ -51,6 +53,32 @@ struct Network {
     if (options.workspace) BLAS(cublasSetWorkspace(handle, workspace, kBytes));
   }
 
+  // By cublasLt, all of whose descriptors are gone at once. What overwrites its output gets a bias too, and
+  // leaves what it was before GELU in aux.
+  void lt_product(cublasOperation_t op_a, cublasOperation_t op_b, const float* a, const float* b,
+                  const float* alpha, const float* beta, bool overwrites, float* out) {
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t layout;
+    BLAS(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
+      BLAS(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value));
+    };
+    set(CUBLASLT_MATMUL_DESC_TRANSA, op_a);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, op_b);
+    if (options.device) set(CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
+    if (overwrites && op_a == CUBLAS_OP_N && op_b == CUBLAS_OP_N) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(kSide));
+    }
+    BLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, kSide, kSide, kSide));
+    BLAS(cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle), operation, alpha, a, layout, b, layout,
+                        beta, out, layout, out, layout, nullptr, lt_workspace, kBytes, nullptr));
+    BLAS(cublasLtMatrixLayoutDestroy(layout));
+    BLAS(cublasLtMatmulDescDestroy(operation));
+  }
+
   // out = alpha op(a) op(b) + beta out. Odd layers have another alpha, and another math mode: who listens can
   // tell whether they belong together.
   void product(int layer, cublasOperation_t op_a, cublasOperation_t op_b, const float* a, const float* b,
@@ -59,6 +87,7 @@ struct Network {
     const float factor = layer % 2 ? 0.5f : 1.0f;
     const float* alpha = options.device ? scalars + (layer % 2 ? 2 : 0) : &factor;
     const float* add = options.device ? scalars + (beta == 0 ? 1 : 0) : &beta;
+    if (options.lt) return lt_product(op_a, op_b, a, b, alpha, add, beta == 0, out);
     if (options.strided) {  // four products of a quarter of the columns each
       const int columns = kSide / 4;
       if (op_b == CUBLAS_OP_N) {
@@ -119,6 +148,7 @@ int main(int argc, char** argv) {
     net.options.handles |= is("handles");
     net.options.strided |= is("strided");
     net.options.ger |= is("ger");
+    net.options.lt |= is("lt");
   }
   std::vector<float> host(kElements);
   net.allocate(net.weights, kWeights);
@@ -127,7 +157,8 @@ int main(int argc, char** argv) {
     for (int e = 0; e < kElements; ++e) host[e] = ((e * 37 + i * 11) % 101 - 50) / 200.0f;
     CHECK(cudaMemcpy(net.weights[i], host.data(), kBytes, cudaMemcpyHostToDevice));
   }
-  for (float** p : {&net.input, &net.down, &net.down_before}) CHECK(cudaMalloc(p, kBytes));
+  for (float** p : {&net.input, &net.down, &net.down_before, &net.aux, &net.lt_workspace})
+    CHECK(cudaMalloc(p, kBytes));
   CHECK(cudaMalloc(&net.scalars, 3 * sizeof(float)));
   CHECK(cudaMalloc(&net.bias, kSide * sizeof(float)));
   const float scalars[] = {1, 0, 0.5f};

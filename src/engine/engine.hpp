@@ -32,6 +32,9 @@ struct Settings {
   // replayed at most. Where every write may be partial, a buffer that is written in each step would else
   // drag all steps behind it.
   std::uint32_t max_in_place_depth = 16;
+  // The same where other ops have read the version before: a buffer that serves several tensors of different
+  // sizes in one step. Four are enough for attention in one scratch buffer (llm.c).
+  std::uint32_t max_scratch_depth = 4;
 };
 
 enum class Status {

@@ -1,4 +1,4 @@
-// The exported stubs: one per hooked driver function, jumping to its handler, and one per barrier, which first has
+// The exported stubs: one per hooked driver function or library function, jumping to its handler, and one per barrier, which first has
 // everything made resident and then jumps to the real function with its arguments untouched, whatever they are.
 // x86-64 System V only.
 
@@ -22,6 +22,20 @@
   .size \name, . - \name
   .set barrier_index, barrier_index + 1
 .endm
+
+#if REFRAIN_LIBRARIES
+  .set library_index, 0
+.macro LIBRARY_STUB name
+  EXPORT \name
+  jmp *(refrain_library_handlers + 8 * library_index)(%rip)
+  .size \name, . - \name
+  .set library_index, library_index + 1
+.endm
+
+#define LIBRARY_CALL(symbol, ...) LIBRARY_STUB symbol;
+#include "preload/library_calls.def"
+#undef LIBRARY_CALL
+#endif
 
 #define HOOK(symbol, handler) HOOK_STUB symbol;
 #include "preload/hooks.def"
@@ -50,7 +64,7 @@ refrain_barrier_stub:
   .cfi_endproc
   .size refrain_barrier_stub, . - refrain_barrier_stub
 
-// The stubs' addresses, in the order of the two lists: what look-ups are answered with.
+// The stubs' addresses, in the order of the lists: what look-ups are answered with.
   .section .data.rel.ro, "aw"
   .globl refrain_hook_stubs
   .hidden refrain_hook_stubs
@@ -64,5 +78,14 @@ refrain_barrier_stubs:
 #define BARRIER(symbol) .quad symbol;
 #include "preload/barriers.def"
 #undef BARRIER
+
+#if REFRAIN_LIBRARIES
+  .globl refrain_library_stubs
+  .hidden refrain_library_stubs
+refrain_library_stubs:
+#define LIBRARY_CALL(symbol, ...) .quad symbol;
+#include "preload/library_calls.def"
+#undef LIBRARY_CALL
+#endif
 
   .section .note.GNU-stack, "", @progbits

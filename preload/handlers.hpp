@@ -2,6 +2,7 @@
 // Nothing is decided here.
 #pragma once
 
+#include "cuda/inside_library.hpp"
 #include "preload/interpose.hpp"
 #include "preload/session.hpp"
 
@@ -26,8 +27,14 @@ CUstream resolve(CUstream stream) {
 // Set between a barrier's stub and this thread's next call: the real call has returned then.
 inline thread_local bool unfollowed_call = false;
 
+// The runtime whose lock this thread holds, because it is inside a library's op; nullptr: it is not.
+inline cuda::Runtime* runtime_of_op() {
+  return cuda::inside_library == cuda::Inside::kOp ? &Session::instance().runtime() : nullptr;
+}
+
 // nullptr: everything goes to the driver as it is.
 inline cuda::Runtime* runtime() {
+  if (cuda::inside_library == cuda::Inside::kOp) return nullptr;
   Session& session = Session::instance();
   if (!session.managing()) return nullptr;
   if (unfollowed_call) {

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "preload/session.hpp"
+#if REFRAIN_LIBRARIES
+#include "preload/library_lookup.hpp"
+#endif
 
 extern "C" {
 // Written once, with the same value by whoever comes first; read by dlsym.S.
@@ -128,15 +131,19 @@ struct Inside {
 };
 }  // namespace
 
-// Names that begin with "cu": the driver's, but also those of cuBLAS, cuDNN and the runtime, which are not
-// ours.
+// Names that begin with "cu": the driver's, and those of libraries that are followed; but also those of cuDNN
+// and the runtime, which are not ours.
 extern "C" __attribute__((visibility("hidden"))) void* refrain_dlsym(void* handle, const char* name) {
   using namespace refrain::preload;
   void* const found = real_dlsym()(handle, name);
   // Opening the driver runs its constructors, which may look functions up themselves: those get the real
   // ones.
   static thread_local bool inside = false;
-  if (inside || !found || !is_in_driver(found)) return found;
+  if (inside || !found) return found;
+#if REFRAIN_LIBRARIES
+  if (void* const library_stub = library_stub_for(name, found)) return library_stub;
+#endif
+  if (!is_in_driver(found)) return found;
   inside = true;
   const Inside guard{inside};
   void* const stub = stub_for(found);

@@ -9,28 +9,54 @@ namespace refrain::preload {
 // Makes the real call with the bytes counted; add remembers what it returned.
 template <class RealCall, class Add>
 CUresult count_external(std::size_t bytes, RealCall&& real_call, Add&& add) {
+  cuda::Runtime* op = runtime_of_op();
   cuda::Runtime* r = runtime();
-  if (!r) return real_call();
-  const CUresult result = r->external(bytes, real_call);
-  if (result == CUDA_SUCCESS) add();
+  const CUresult result = r ? r->external(bytes, real_call) : real_call();
+  if (result != CUDA_SUCCESS || (!r && !op)) return result;
+  add();
+  if (op) op->library_memory(static_cast<std::int64_t>(bytes));
   return result;
 }
 
 // After the real call: remove tells how many bytes are the driver's again.
 template <class Remove>
 CUresult release_external(CUresult result, Remove&& remove) {
+  cuda::Runtime* op = runtime_of_op();
   cuda::Runtime* r = runtime();
-  if (result != CUDA_SUCCESS || !r) return result;
+  if (result != CUDA_SUCCESS || (!r && !op)) return result;
   const std::size_t bytes = remove();
-  if (bytes > 0) r->external_freed(bytes);
+  if (bytes == 0) return result;
+  if (op) {
+    op->library_memory(-static_cast<std::int64_t>(bytes));
+  } else {
+    r->external_freed(bytes);
+  }
   return result;
+}
+
+// What a library allocates for itself: it must be there whenever the library runs, so it is not managed.
+template <class RealCall>
+std::optional<CUresult> allocate_for_library(CUdeviceptr* out, std::size_t bytes, RealCall&& real_call) {
+  if (cuda::inside_library == cuda::Inside::kNothing || !Session::instance().managing()) return std::nullopt;
+  const std::size_t pages = Session::instance().runtime().library_pages(bytes);
+  return count_external(pages, real_call, [&] { ExternalMemory::instance().add_allocation(*out, pages); });
+}
+
+// Not managed: the driver frees it.
+template <class RealCall>
+CUresult free_external(CUdeviceptr address, RealCall&& real_call) {
+  cuda::Runtime* op = runtime_of_op();
+  if (op && op->free_inside_library(address)) return CUDA_SUCCESS;
+  return release_external(real_call(), [&] { return ExternalMemory::instance().remove_allocation(address); });
 }
 
 template <Hook H>
 CUresult mem_alloc(CUdeviceptr* out, std::size_t bytes) {
+  const auto call = [&] { return real<H>(out, bytes); };
+  if (const auto result = allocate_for_library(out, bytes, call)) return *result;
   cuda::Runtime* r = runtime();
   const auto result = r ? r->allocate(out, bytes) : std::nullopt;
-  return result ? *result : real<H>(out, bytes);
+  return result ? *result : call();
 }
 
 template <Hook H>
@@ -45,26 +71,28 @@ template <Hook H>
 CUresult mem_free(CUdeviceptr address) {
   cuda::Runtime* r = runtime();
   const auto result = r ? r->free(address) : std::nullopt;
-  return result ? *result : release_external(real<H>(address), [&] {
-    return ExternalMemory::instance().remove_allocation(address);
-  });
+  return result ? *result : free_external(address, [&] { return real<H>(address); });
 }
 
 // A captured allocation is a node of a graph, and the graph's own memory.
 template <Hook H>
 CUresult mem_alloc_async(CUdeviceptr* out, std::size_t bytes, CUstream stream) {
+  const auto call = [&] { return real<H>(out, bytes, stream); };
   cuda::Runtime* r = runtime();
-  if (r && r->is_capturing(resolve<H>(stream))) return real<H>(out, bytes, stream);
+  if (r && r->is_capturing(resolve<H>(stream))) return call();
+  if (const auto result = allocate_for_library(out, bytes, call)) return *result;
   const auto result = r ? r->allocate(out, bytes) : std::nullopt;
-  return result ? *result : real<H>(out, bytes, stream);
+  return result ? *result : call();
 }
 
 template <Hook H>
 CUresult mem_alloc_from_pool(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
+  const auto call = [&] { return real<H>(out, bytes, pool, stream); };
   cuda::Runtime* r = runtime();
-  if (r && r->is_capturing(resolve<H>(stream))) return real<H>(out, bytes, pool, stream);
+  if (r && r->is_capturing(resolve<H>(stream))) return call();
+  if (const auto result = allocate_for_library(out, bytes, call)) return *result;
   const auto result = r ? r->allocate(out, bytes) : std::nullopt;
-  return result ? *result : real<H>(out, bytes, pool, stream);
+  return result ? *result : call();
 }
 
 template <Hook H>
@@ -84,7 +112,7 @@ CUresult mem_free_async(CUdeviceptr address, CUstream stream) {
   cuda::Runtime* r = runtime();
   if (r && r->is_capturing(resolve<H>(stream))) return real<H>(address, stream);
   const auto result = r ? r->free(address) : std::nullopt;
-  return result ? *result : real<H>(address, stream);
+  return result ? *result : free_external(address, [&] { return real<H>(address, stream); });
 }
 
 template <Hook H>

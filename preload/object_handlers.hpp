@@ -34,6 +34,7 @@ CUresult get_proc_address(const char* symbol, void** function, int version, cuui
 // Work on the list of modules, under the runtime's lock, after the real call has succeeded.
 template <class Change>
 CUresult after(CUresult result, Change&& change) {
+  if (cuda::Runtime* op = runtime_of_op(); op && result == CUDA_SUCCESS) change(op->kernels());
   cuda::Runtime* r = runtime();
   if (result != CUDA_SUCCESS || !r) return result;
   const std::lock_guard lock(r->mutex());
@@ -66,7 +67,7 @@ CUresult module_get_function(CUfunction* function, CUmodule module, const char* 
 template <class RealCall>
 CUresult unload(const void* owner, RealCall&& real_call) {
   cuda::Runtime* r = runtime();
-  if (r && !r->may_unload()) return CUDA_SUCCESS;
+  if (runtime_of_op() || (r && !r->may_unload())) return CUDA_SUCCESS;
   return after(real_call(), [&](cuda::Kernels& kernels) { kernels.remove(owner); });
 }
 template <Hook H>

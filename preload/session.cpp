@@ -16,6 +16,9 @@
 #include <thread>
 
 #include "preload/interpose.hpp"
+#if REFRAIN_LIBRARIES
+#include "preload/cublas_handles.hpp"
+#endif
 #include "refrain/bytes.hpp"
 #include "report/summary.hpp"
 
@@ -88,6 +91,9 @@ Session::Session() : process_(getpid()) {
                                                say(1, text);
                                                log_.write(event::Note{.text = text});
                                              });
+#if REFRAIN_LIBRARIES
+  runtime_->on_context_gone = [](bool alive) { ReplayHandles::instance().context_gone(alive); };
+#endif
   announce();
   give_manifest(std::move(*manifest));
   managing_ = true;

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "cuda/kernels.hpp"
+#include "cuda/library_calls.hpp"
 
 namespace refrain::cuda {
 
-// A pointer inside the parameter block: rebound to (buffer of that use) + displacement at replay.
+// A pointer inside the parameter block, or a record: rebound to (buffer of that use) + displacement at
+// replay.
 struct PointerSlot {
   std::uint32_t offset_bytes;
   std::uint32_t use;
@@ -19,7 +21,7 @@ struct PointerSlot {
 };
 
 struct RecordedOp {
-  enum class Kind : std::uint8_t { kNone, kKernel, kMemset, kCopy };
+  enum class Kind : std::uint8_t { kNone, kKernel, kMemset, kCopy, kLibrary };
   Kind kind = Kind::kNone;
   bool in_use = false;
 
@@ -30,8 +32,10 @@ struct RecordedOp {
   unsigned grid[3] = {};
   unsigned block[3] = {};
   unsigned shared_bytes = 0;
-  std::vector<std::byte> params;
+  std::vector<std::byte> params;  // kLibrary: the call's record
   std::vector<PointerSlot> pointers;
+
+  LibraryReplay library_replay = nullptr;  // kLibrary
 
   // kMemset: to use 0; kCopy: from use 0 to use 1, or within use 0 if they are the same buffer
   std::uint64_t from_displacement_bytes = 0;

@@ -4,20 +4,26 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cuda/inside_library.hpp"
+
 namespace refrain::cuda {
 namespace {
 
 // Plans of a training step repeat; a few hundred shapes cover the steps of the models that were tried.
 constexpr std::size_t kMaxCachedGraphs = 256;
 
+void bind_pointers(const BoundOp& bound, std::vector<std::byte>& block) {
+  for (const PointerSlot& slot : bound.op->pointers) {
+    const CUdeviceptr address = bound.addresses[slot.use] + slot.displacement_bytes;
+    std::memcpy(block.data() + slot.offset_bytes, &address, sizeof address);
+  }
+}
+
 // The parameter block with its pointers bound, and the array of pointers into it that the driver wants.
 class KernelArguments {
  public:
   explicit KernelArguments(const BoundOp& bound) : block_(bound.op->params) {
-    for (const PointerSlot& slot : bound.op->pointers) {
-      const CUdeviceptr address = bound.addresses[slot.use] + slot.displacement_bytes;
-      std::memcpy(block_.data() + slot.offset_bytes, &address, sizeof address);
-    }
+    bind_pointers(bound, block_);
     for (const KernelParam& param : bound.op->kernel->params)
       pointers_.push_back(block_.data() + param.offset_bytes);
   }
@@ -97,7 +103,32 @@ std::vector<std::uint64_t> shape_of(std::span<const BoundOp> ops) {
 
 }  // namespace
 
+// The stream keeps the order: whatever stands between two calls of libraries is one graph.
 CUresult Replayer::launch(std::span<const BoundOp> ops, CUcontext context, CUstream stream) {
+  CUresult result = CUDA_SUCCESS;
+  while (!ops.empty() && result == CUDA_SUCCESS) {
+    const auto is_call = [](const BoundOp& bound) { return kind_of(bound) == RecordedOp::Kind::kLibrary; };
+    const auto graph_ops =
+        static_cast<std::size_t>(std::find_if(ops.begin(), ops.end(), is_call) - ops.begin());
+    if (graph_ops == 0) {
+      result = call_library(ops.front(), stream);
+      ops = ops.subspan(1);
+    } else {
+      result = launch_graph(ops.first(graph_ops), context, stream);
+      ops = ops.subspan(graph_ops);
+    }
+  }
+  return result;
+}
+
+CUresult Replayer::call_library(const BoundOp& bound, CUstream stream) {
+  library_record_.assign(bound.op->params.begin(), bound.op->params.end());
+  bind_pointers(bound, library_record_);
+  const InsideLibrary inside(Inside::kOp);
+  return bound.op->library_replay(library_record_.data(), stream);
+}
+
+CUresult Replayer::launch_graph(std::span<const BoundOp> ops, CUcontext context, CUstream stream) {
   std::vector<std::uint64_t> shape = shape_of(ops);
   const auto cached =
       std::find_if(cache_.begin(), cache_.end(), [&](const Cached& entry) { return entry.shape == shape; });

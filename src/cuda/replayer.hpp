@@ -1,5 +1,5 @@
 // Recorded ops as CUDA graphs: a sequence of ops of the same shapes is instantiated once; later replays only
-// set new parameters. Decides nothing about when or where.
+// set new parameters. Calls of libraries are made between graphs. Decides nothing about when or where.
 #pragma once
 
 #include <cuda.h>
@@ -39,12 +39,15 @@ class Replayer {
     std::vector<CUgraphNode> nodes;
   };
 
+  CUresult call_library(const BoundOp& bound, CUstream stream);
+  CUresult launch_graph(std::span<const BoundOp> ops, CUcontext context, CUstream stream);
   CUresult build(std::span<const BoundOp> ops, CUcontext context, Cached& out);
   CUresult update(std::span<const BoundOp> ops, CUcontext context, const Cached& cached);
   void destroy(Cached& cached);
 
   const Driver& driver_;
   std::list<Cached> cache_;  // most recently used first
+  std::vector<std::byte> library_record_;
 };
 
 }  // namespace refrain::cuda

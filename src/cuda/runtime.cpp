@@ -241,10 +241,22 @@ CUresult Runtime::pin(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
   const Range* range = addresses_.find(address);
   if (!range) return CUDA_SUCCESS;
+  return find_all_parts(*range) ? pin_parts() : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult Runtime::pin_bytes(CUdeviceptr address, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = addresses_.find(address);
+  if (!range) return CUDA_SUCCESS;
+  const CUdeviceptr end = address + std::min<std::uint64_t>(bytes, range->base + range->bytes - address);
+  divide(*range, address, end);
+  return find_parts(*addresses_.find(address), address, end) ? pin_parts() : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult Runtime::pin_parts() {
   const AtHome home(driver_, context_);
   const CaptureGuard guard(driver_, captures_);
   device_->set_stream(side_stream());
-  if (!find_all_parts(*range)) return CUDA_ERROR_OUT_OF_MEMORY;
   for (const Part& part : parts_) {
     const engine::Status status = engine_->pin(part.buffer);
     if (status != engine::Status::kOk) return error_of(status);
@@ -308,6 +320,8 @@ void Runtime::context_released(CUdevice device) {
 // The program's memory goes with its context, as the driver's own would.
 void Runtime::release_all(bool context_alive) {
   const AtHome home(driver_, context_alive ? context_ : nullptr);
+  if (on_context_gone) on_context_gone(context_alive);
+  settle_library();
   if (context_alive) driver_.cuCtxSynchronize();
   peers_.erase(context_);
   device_->forget_contexts(context_alive);

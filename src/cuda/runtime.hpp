@@ -21,6 +21,7 @@
 #include "cuda/device.hpp"
 #include "cuda/function_ref.hpp"
 #include "cuda/kernels.hpp"
+#include "cuda/library_calls.hpp"
 #include "cuda/slabs.hpp"
 #include "cuda/streams.hpp"
 #include "options/options.hpp"
@@ -68,6 +69,8 @@ class Runtime {
   void correct_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr address);
   // The buffer behind the address, if it is ours, is never evicted any more.
   CUresult pin(CUdeviceptr address);
+  // The same for some bytes of it: where they are a tensor of their own, the rest may be evicted.
+  CUresult pin_bytes(CUdeviceptr address, std::size_t bytes);
   // Device memory that the program has by other ways: counted.
   CUresult external(std::size_t bytes, Call call);
   void external_freed(std::size_t bytes);
@@ -87,6 +90,20 @@ class Runtime {
   // until then the call may be made at any moment.
   CUresult before_unfollowed(std::string_view name, bool& begun);
   void after_unfollowed();
+
+  // A call of a library's function that is one op. nullopt: not one for us; each launch that it makes is then
+  // a call of the program's. Otherwise `call` has been made, inside an op, or an error is returned instead.
+  std::optional<CUresult> library_call(CUstream stream, std::span<const LibraryUse> uses, const LibraryOp& op,
+                                       Call call);
+  bool manages_current_context();
+  // Memory that a library allocates for itself takes whole pages of the device, and counts so.
+  std::size_t library_pages(std::size_t bytes);
+  // Only inside an op (Inside::kOp): it has taken (or, negative, given back) memory; or has freed an address,
+  // which is false where that is not managed.
+  void library_memory(std::int64_t bytes);
+  bool free_inside_library(CUdeviceptr address);
+  // Called when the managed context is about to go (alive), or has gone. Under the lock.
+  std::function<void(bool alive)> on_context_gone;
 
   // The current context's device may use the memory of that context from now on, ours with it; or a device
   // that of some pool, which ours may stand for.
@@ -143,6 +160,7 @@ class Runtime {
   // Adds those to uses_; single: it is one, the last of uses_.
   bool use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes, bool read, bool written,
                  bool& single);
+  CUresult pin_parts();
   bool make_part(Arena& arena, Part& part);
   bool complete_arenas();
   void finish_arenas();
@@ -173,6 +191,12 @@ class Runtime {
   bool overwrites(const Part& part);
   CUresult barrier_locked(const void* key, FunctionRef<std::string()> name, Call call);
   bool may_note(const void* key);
+  Pointers bind_library(std::span<const LibraryUse> uses);
+  Pointers bind_library_use(const LibraryUse& library_use);
+  CUresult issue_library_call(CUstream stream, std::span<const LibraryUse> uses, const LibraryOp& op,
+                              bool known, Call call);
+  // What libraries took and freed inside ops counts from now on.
+  void settle_library();
 
   const Driver& driver_;
   engine::Observer& observer_;
@@ -207,6 +231,8 @@ class Runtime {
   int captures_ = 0;
   std::uint64_t device_bytes_ = 0;
   Counters counters_;
+  std::int64_t library_bytes_ = 0;          // not yet counted
+  std::vector<CUdeviceptr> library_freed_;  // not yet freed
 
   // Of the op being handled; members for their capacity.
   std::vector<engine::BufferUse> uses_;

@@ -81,6 +81,7 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
   if (!lent_.empty()) settle_lent();
+  settle_library();
   const StreamIndex index = streams_.index_of(stream);
   device_->set_stream(index);
   const engine::Status status = engine_->prepare(uses_);

@@ -163,12 +163,15 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       lineage_.value(b.current).last_access_ns = now_ns_;
     }
     // What overwrites a leaf in part cannot be computed again: the leaf is gone. Where it was kept aside,
-    // that was for others. What other ops have read and this one changes is a parameter rather than an
-    // activation: with a history, each step's parameters would need all steps before.
+    // that was for others. What other ops have read and this one reads and changes is a parameter rather than
+    // an activation: with a history, each step's parameters would need all steps before. What it only
+    // overwrites, perhaps in part, is scratch that several tensors take in turn: a short history will do.
     if (use.written && op_use.input) {
       const Value& old = lineage_.value(op_use.input);
-      if (old.leaf() || !old.consumers.empty()) replayable = false;
-      if (old.in_place_depth >= settings_.max_in_place_depth) replayable = false;
+      const bool shared = !old.consumers.empty();
+      if (old.leaf() || (shared && use.read)) replayable = false;
+      const std::uint32_t most = shared ? settings_.max_scratch_depth : settings_.max_in_place_depth;
+      if (old.in_place_depth >= most) replayable = false;
     }
     writes = writes || use.written;
     op_uses_.push_back(op_use);
@@ -245,6 +248,15 @@ Status Engine::charge_external(Bytes bytes) {
     if (!make_room(bytes)) return fail_out_of_memory(bytes);
   }
   return Status::kOk;
+}
+
+void Engine::count_external(Bytes bytes) {
+  while (!memory_.charge_external(bytes)) {
+    if (make_room(bytes)) continue;
+    memory_.count_external(bytes);
+    fail_out_of_memory(bytes);
+    return;
+  }
 }
 
 // Oldest first, but only what is resident can do without its record.

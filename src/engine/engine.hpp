@@ -32,6 +32,9 @@ struct Settings {
   // replayed at most. Where every write may be partial, a buffer that is written in each step would else
   // drag all steps behind it.
   std::uint32_t max_in_place_depth = 16;
+  // The same where other ops have read the version before: a buffer that serves several tensors of different
+  // sizes in one step. Four are enough for attention in one scratch buffer (llm.c).
+  std::uint32_t max_scratch_depth = 4;
 };
 
 enum class Status {
@@ -101,6 +104,8 @@ class Engine final : private Lineage::Collector {
   void commit_barrier();
 
   Status charge_external(Bytes bytes);
+  // The same for memory that is there already: room is made as far as there is something to give up.
+  void count_external(Bytes bytes);
   void discharge_external(Bytes bytes) { memory_.discharge_external(bytes); }
 
   void set_cost_ns(std::uint32_t cost_class, double ns) { lineage_.set_cost_ns(cost_class, ns); }

@@ -131,6 +131,11 @@ bool Memory::charge_external(Bytes bytes) {
   return true;
 }
 
+void Memory::count_external(Bytes bytes) {
+  external_bytes_ += bytes;
+  peak_held_bytes_ = std::max(peak_held_bytes_, held_bytes());
+}
+
 bool Memory::grow(Bytes bytes, PagesId& out) {
   if (!trim_to(bytes)) return false;
   std::optional<PagesId> pages = device_.create_pages(bytes);

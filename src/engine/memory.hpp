@@ -56,6 +56,7 @@ class Memory {
   // Device memory that does not come from here (the program's own handles, managed memory) counts toward the
   // cap. false: no room without giving something up.
   bool charge_external(Bytes bytes);
+  void count_external(Bytes bytes);  // even where that is more than the cap
   void discharge_external(Bytes bytes) { external_bytes_ -= bytes; }
 
   Bytes cap_bytes() const noexcept { return cap_bytes_; }

@@ -86,7 +86,7 @@ bool Engine::make_room(Bytes need_bytes) {
   ValueId victim;
   Eviction why{};
   why.need_bytes = need_bytes;
-  why.free_bytes = memory_.cap_bytes() - memory_.used_bytes();
+  why.free_bytes = memory_.cap_bytes() - std::min(memory_.cap_bytes(), memory_.used_bytes());
   why.score = std::numeric_limits<double>::infinity();
   why.runner_up_score = why.score;
   for (const ValueId id : residents_) {

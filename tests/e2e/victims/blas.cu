@@ -1,6 +1,7 @@
 // Activations made by kernels with PTX, read back from the last to the first, and between them products by
 // cuBLAS, whose kernels have no PTX. Prints a digest of every byte that it read. blas BUFFERS KIB PRODUCTS:
-// how many products there are while all activations are alive; each is a barrier then.
+// how many symmetric products there are while all activations are alive. Those are of a function that refrain
+// does not know.
 #include <cublas_v2.h>
 #include <curand.h>
 
@@ -49,8 +50,8 @@ int main(int argc, char** argv) {
       CHECK(cudaGetLastError());
     }
     for (int i = 0; i < products; ++i) {
-      BLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, chain[buffers - i], side, c,
-                       side, &zero, a, side));
+      BLAS(cublasSsymm(blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, side, side, &one, chain[buffers - i],
+                       side, c, side, &zero, a, side));
       float norm = 0;
       BLAS(cublasSnrm2(blas, side * side, a, 1, &norm));
       const float inverse = 1 / norm;

@@ -165,6 +165,37 @@ TEST(Engine, PartialWriteOfALeafMakesALeaf) {
   EXPECT_TRUE(p.download(w));
 }
 
+// A buffer that serves several tensors in turn, the later ones smaller than it is.
+TEST(Engine, ScratchThatWasReadIsComputedAgain) {
+  Program p(4 * kPage);
+  const BufferId w = p.allocate(1), scratch = p.allocate(1), first = p.allocate(1), second = p.allocate(1);
+  p.op({P::whole(w)}, false);
+  p.op({P::in(w), P::whole(scratch)});
+  p.op({P::in(scratch), P::whole(first)});
+  p.op({P::in(first), {.buffer = scratch, .written = true, .partial = true}});
+  p.op({P::in(scratch), P::whole(second)});
+  const BufferId others = p.allocate(3);
+  EXPECT_EQ(p.op({P::whole(others)}), Status::kOk);
+  EXPECT_EQ(p.engine.statistics().evictions, 3u);
+  p.free(others);
+  for (const BufferId buffer : {scratch, second, first}) EXPECT_EQ(p.op({P::in(buffer)}), Status::kOk);
+  EXPECT_EQ(p.engine.statistics().rematerialisations, 3u);
+}
+
+TEST(Engine, ScratchThatIsNeverOverwrittenWholeDragsNoHistory) {
+  Program p(64 * kPage);
+  const BufferId x = p.allocate(1), scratch = p.allocate(1), y = p.allocate(1);
+  p.op({P::whole(x)}, false);
+  p.op({P::in(x), P::whole(scratch)});
+  std::size_t most = 0;
+  for (int step = 0; step < 100; ++step) {
+    p.op({P::in(scratch), P::whole(y)});
+    p.op({P::in(x), P::out(scratch)});
+    most = std::max(most, p.engine.lineage().op_count());
+  }
+  EXPECT_LE(most, 16u);
+}
+
 TEST(Engine, SideOutputsGoToScratch) {
   Program p(5 * kPage);
   const BufferId x = p.allocate(1);

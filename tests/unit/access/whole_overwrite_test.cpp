@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
 #include "access/access.hpp"
+#include "access/footprint.hpp"
 
 namespace refrain::access {
 namespace {
@@ -52,6 +54,39 @@ TEST(whole_overwrites, kernels_whose_source_shows_it) {
       {"copies_vectors", "8"},
   };
   for (const auto& [name, pointers] : expected) EXPECT_EQ(shown(module, name), pointers) << name;
+}
+
+// The two must agree: where nothing unknown decides what is stored, following a launch leaves nothing open.
+TEST(whole_overwrites, what_a_launch_may_write_it_then_writes) {
+  std::ifstream file(KERNELS_PTX);
+  const ptx::Module module = ptx::parse(std::string{std::istreambuf_iterator<char>(file), {}});
+  int checked = 0;
+  for (const ptx::Function& kernel : module.functions) {
+    if (!kernel.is_entry) continue;
+    const KernelAccess facts = analyse(module, kernel);
+    std::vector<std::uint32_t> offsets;
+    for (const PointerAccess& pointer : facts.pointers) offsets.push_back(pointer.offset_bytes);
+    const std::optional<Slice> slice = slice_of(module, kernel, offsets);
+    // Where in its buffer that one writes depends on the address itself, which no footprint knows.
+    if (!facts.bounded() || !slice || kernel.name == "aligned_pointer") continue;
+    const std::vector<bool> whole = whole_overwrites(*slice);
+    if (std::find(whole.begin(), whole.end(), true) == whole.end()) continue;
+    std::vector<std::byte> params(kernel.param_bytes + 8);
+    for (std::size_t at = 0; at + 4 <= kernel.param_bytes; at += 4) params[at] = std::byte{17};
+    for (const std::uint32_t offset : offsets) params[offset + 5] = std::byte{1};
+    const Footprint footprint =
+        Footprints(slice, offsets).of({.grid = {3, 1, 1}, .block = {64, 1, 1}, .params = params});
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      if (!whole[i] || !footprint.complete) continue;
+      const Footprint::Pointer& pointer = footprint.pointers[i];
+      ++checked;
+      EXPECT_FALSE(facts.pointers[i].read) << kernel.name;
+      EXPECT_TRUE(pointer.reads.empty()) << kernel.name;
+      EXPECT_FALSE(pointer.writes_anywhere) << kernel.name;
+      EXPECT_EQ(pointer.writes, pointer.must_write) << kernel.name;
+    }
+  }
+  EXPECT_GT(checked, 10);
 }
 
 // Parameters: p at 0, q at 8, n (no address) at 16, i (no address) at 24.

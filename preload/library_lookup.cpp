@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "preload/interpose.hpp"
 
@@ -31,21 +32,17 @@ bool is_ours(const void* address) {
          refrain_library_stubs + kHooks;
 }
 
-struct Search {
-  const char* name;
-  std::string prefix;  // of the library's file: libcublas, libcublasLt, libcurand
-  void* found = nullptr;
+struct Loaded {
+  std::string prefix;  // of a library's file: libcublas.so, libcublasLt.so, libcurand.so
+  std::vector<std::string> paths;
 };
 
-int look_into(dl_phdr_info* info, std::size_t, void* data) {
-  Search& search = *static_cast<Search*>(data);
+// Called under a lock of the loader's: nothing may be opened here.
+int note_path(dl_phdr_info* info, std::size_t, void* data) {
+  Loaded& loaded = *static_cast<Loaded*>(data);
   const std::string_view path(info->dlpi_name ? info->dlpi_name : "");
-  if (!path.substr(path.rfind('/') + 1).starts_with(search.prefix)) return 0;
-  void* const library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (!library) return 0;
-  search.found = real_dlsym()(library, search.name);
-  dlclose(library);
-  return search.found != nullptr;
+  if (path.substr(path.rfind('/') + 1).starts_with(loaded.prefix)) loaded.paths.emplace_back(path);
+  return 0;
 }
 
 std::string library_of(std::string_view function) {
@@ -62,9 +59,16 @@ const char* name_of(LibraryHook hook) {
 void* find_in_libraries(const char* name) {
   void* const next = real_dlsym()(RTLD_NEXT, name);
   if (next) return next;
-  Search search{.name = name, .prefix = library_of(name)};
-  dl_iterate_phdr(look_into, &search);
-  return search.found;
+  Loaded loaded{.prefix = library_of(name), .paths = {}};
+  dl_iterate_phdr(note_path, &loaded);
+  for (const std::string& path : loaded.paths) {
+    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) continue;
+    void* const found = real_dlsym()(library, name);
+    dlclose(library);
+    if (found) return found;
+  }
+  return nullptr;
 }
 
 void* real_function(LibraryHook hook) {

@@ -249,6 +249,24 @@ class Products(Case):
     def test_workspace_of_the_program(self):
         self.check(["workspace"], (70, 50), ("lazy",))
 
+    def test_library_that_the_program_opens_for_itself(self):
+        command = [self.victim("private_cublas")]
+        wanted = self.digest(self.plain(command))
+        done = self.run_capped("100KiB", command)
+        self.assertEqual(wanted, self.digest(done))
+        self.assertNotIn("cannot be followed", done.stderr)
+        self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_device_that_is_reset(self):
+        for schedule in SCHEDULES:
+            wanted = self.plain([self.victim("resets")], SIMGPU_SCHEDULE=schedule)
+            self.assert_ok(wanted)
+            done = self.run_capped("110KiB", [self.victim("resets")], SIMGPU_SCHEDULE=schedule)
+            self.assert_ok(done)
+            self.assertEqual(wanted.stdout, done.stdout)
+            self.assertLessEqual(self.stats()["peak_physical_bytes"], 110 << 10)
+            self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
     def test_math_mode_is_that_of_the_first_call(self):
         counter = BUILD / "bin/victims/libmath_modes.so"
         libraries = [BUILD / "lib/librefrain.so", counter]

@@ -177,9 +177,8 @@ class Blas(Case):
         self.assertNotIn("digest", done.stdout)
         self.assertIn("refrain: out of memory: asked", done.stderr)
 
-
     # Offsets of the operands' addresses in simgpu's own kernels (src/simgpu/blas/arguments.hpp): A, B, C, D.
-    STATED = [entry("blas_matrix_product", True, p40="r", p72="r", p104="", p136="wo"),  # beta is 0: C is not read
+    STATED = [entry("blas_symmetric_product", True, p40="r", p72="r", p104="", p136="wo"),  # beta is 0: C is not read
               entry("blas_norm", True, p72="r", p136="w"),
               entry("blas_scale", True, p104="rw")]
 

@@ -1,6 +1,6 @@
-// One allocation holds a chain of tensors that touch each other, as llm.c keeps its activations, and another one what
-// is computed from them on the way back; both are used again in every step, and their inputs change in between. arena TENSORS ELEMENTS STEPS [again]: again frees and allocates them
-// in each step.
+// One allocation holds a chain of tensors that touch each other, as llm.c keeps its activations, and another
+// one what is computed from them on the way back; both are used again in every step, and their inputs change
+// in between. arena TENSORS ELEMENTS STEPS [again]: again frees and allocates them in each step.
 #include <cstring>
 #include <vector>
 

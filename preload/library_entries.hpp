@@ -320,7 +320,8 @@ struct CurandOp {
                                .end = bytes,
                                .read = false,
                                .written = true,
-                               .whole = true};
+                               .whole = true,
+                               .undefined = false};
     return curand_op(H, generator, {&use, 1}, [&] { return real(generator, out, count, rest...); });
   }
 };

@@ -26,7 +26,7 @@ class LibraryUses {
   LibraryUses(const void* record, std::array<HostScalar, kMostHostScalars>& scalars, bool scalars_on_device)
       : record_(static_cast<const std::byte*>(record)), scalars_(scalars), on_device_(scalars_on_device) {}
 
-  enum class How { kRead, kWrite, kUpdate };  // update: read and written
+  enum class How { kRead, kWrite, kUpdate, kWorkspace };  // update: read and written
 
   // A matrix, a vector, or a number of bytes. No extent: the call is not followed.
   template <class T>
@@ -37,9 +37,10 @@ class LibraryUses {
                        .address = reinterpret_cast<CUdeviceptr>(pointer),
                        .begin = extent->begin,
                        .end = extent->end,
-                       .read = how != How::kWrite,
+                       .read = how == How::kRead || how == How::kUpdate,
                        .written = how != How::kRead,
-                       .whole = how == How::kWrite && extent->solid};
+                       .whole = (how == How::kWrite || how == How::kWorkspace) && extent->solid,
+                       .undefined = how == How::kWorkspace};
   }
   template <class T>
   void touch_bytes(T* const& pointer, How how, std::int64_t bytes) {

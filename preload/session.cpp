@@ -70,6 +70,7 @@ Session::Session() : process_(getpid()) {
   options::FromEnvironment given = options::from_environment(environ);
   options_ = std::move(given.options);
   if (options_.disable.value) return;
+  for (std::string& conflict : options::conflicts(options_)) given.errors.push_back(std::move(conflict));
   for (const std::string& error : given.errors) say(0, "error: " + error);
   if (!given.errors.empty()) {
     refuses_ = options_.strict.value;
@@ -86,11 +87,10 @@ Session::Session() : process_(getpid()) {
   }
   start_log();
   engine::Observer& observer = *this;
-  runtime_ = std::make_unique<cuda::Runtime>(driver_, observer, options_.limit.value,
-                                             [this](const std::string& text) {
-                                               say(1, text);
-                                               log_.write(event::Note{.text = text});
-                                             });
+  runtime_ = std::make_unique<cuda::Runtime>(driver_, observer, options_, [this](const std::string& text) {
+    say(1, text);
+    log_.write(event::Note{.text = text});
+  });
 #if REFRAIN_LIBRARIES
   runtime_->on_context_gone = [](bool alive) { ReplayHandles::instance().context_gone(alive); };
 #endif
@@ -197,6 +197,16 @@ event::End Session::totals() const {
     end.evicted_bytes = statistics.evicted_bytes;
     end.rematerialisations = statistics.rematerialisations;
     end.replayed_ops = statistics.replayed_ops;
+    end.offloads = statistics.offloads;
+    end.offloaded_bytes = statistics.offloaded_bytes;
+    end.restores = statistics.restores;
+    end.restored_bytes = statistics.restored_bytes;
+    end.host_peak_bytes = engine->host_memory().peak_held_bytes();
+    end.compared = statistics.compared;
+    end.mismatches = statistics.mismatches;
+    end.unrepaired = statistics.unrepaired;
+    end.quarantined = engine->trust().quarantined_kernels();
+    end.thrashing_windows = statistics.thrashing_windows;
     end.replayed_ns = whole_ns(statistics.replayed_cost_ns);
     end.program_ns = whole_ns(statistics.program_cost_ns);
     end.wanted_bytes = statistics.peak_wanted_bytes;
@@ -245,12 +255,58 @@ void Session::on_evict(const engine::Eviction& e) {
                           .score = e.score,
                           .runner_up_score = e.runner_up_score,
                           .candidates = e.candidates,
-                          .idle_ns = whole_ns(e.idle_ns)});
+                          .idle_ns = whole_ns(e.idle_ns),
+                          .leave = e.leave == engine::Leave::kOffload ? "offload"
+                                   : e.on_probation                   ? "probation"
+                                                                      : "drop",
+                          .copied_bytes = e.copied_bytes});
 }
 
 void Session::on_rematerialise(const engine::Rematerialisation& r) {
-  log_.write(event::Rematerialise{
-      .buffer = r.buffer.index, .bytes = r.bytes, .ops = r.ops, .cost_ns = whole_ns(r.cost_ns)});
+  log_.write(event::Rematerialise{.buffer = r.buffer.index,
+                                  .bytes = r.bytes,
+                                  .ops = r.ops,
+                                  .cost_ns = whole_ns(r.cost_ns),
+                                  .from_host = r.from_host ? 1u : 0u,
+                                  .compared = r.compared ? 1u : 0u});
+}
+
+void Session::on_save(const engine::Saved& saved) {
+  constexpr const char* kMeans[] = {"aside", "offload", "recompute"};
+  log_.write(event::Save{.buffer = saved.buffer.index,
+                         .bytes = saved.bytes,
+                         .means = kMeans[static_cast<std::size_t>(saved.means)],
+                         .dependents = saved.dependents});
+}
+
+void Session::on_mismatch(const engine::Mismatch& m) {
+  const std::string op =
+      m.kernel == engine::kNoKernel ? "a copy from the host" : runtime_->describe(m.payload);
+  const auto hex = [](const engine::Digest& digest) {
+    return fmt::format("{:016x}{:016x}", digest.high, digest.low);
+  };
+  const event::Mismatch mismatch{.buffer = m.buffer.index,
+                                 .bytes = m.bytes,
+                                 .op = op,
+                                 .expected = hex(m.expected),
+                                 .found = hex(m.found),
+                                 .repaired = m.repaired ? 1u : 0u};
+  log_.write(mismatch);
+  say(m.repaired ? 1 : 0,
+      fmt::format(
+          "{}: {} computed again differ from what they were; {}", op, format_bytes(m.bytes),
+          m.repaired ? "put right from the copy on the host, and the kernel is never replayed again"
+          : options_.on_mismatch.value == engine::OnMismatch::kFail
+              ? "there is no copy of them: the program gets an error (REFRAIN_ON_MISMATCH)"
+              : "there is no copy of them: the program goes on with WRONG BYTES (REFRAIN_ON_MISMATCH)"));
+}
+
+void Session::on_thrash(const engine::Thrashing& t) {
+  log_.write(event::Thrash{.replayed_ns = whole_ns(t.replayed_ns), .program_ns = whole_ns(t.program_ns)});
+  say(1, fmt::format(
+             "recomputation takes {:.0f} % of the device's time: raise the limit, or give REFRAIN_OFFLOAD "
+             "room (REFRAIN_HOST_LIMIT); policy {} (REFRAIN_ON_THRASH)",
+             100 * t.replayed_ns / (t.replayed_ns + t.program_ns), options_.on_thrash.text));
 }
 
 void Session::on_out_of_memory(const engine::OutOfMemory& report) {
@@ -258,7 +314,8 @@ void Session::on_out_of_memory(const engine::OutOfMemory& report) {
                         .used_bytes = report.used_bytes,
                         .limit_bytes = report.cap_bytes,
                         .evictable_bytes = report.evictable_bytes,
-                        .pinned_bytes = report.pinned_bytes});
+                        .pinned_bytes = report.pinned_bytes,
+                        .host_bytes = report.host_bytes});
   say(1, fmt::format("out of memory: asked {}, in use {}, limit {}, evictable {}, pinned {} (needed by this "
                      "very op, or never "
                      "evicted: docs/limits.md); raise the limit",

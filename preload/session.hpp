@@ -45,6 +45,9 @@ class Session final : private engine::Observer {
   void on_evict(const engine::Eviction& eviction) override;
   void on_rematerialise(const engine::Rematerialisation& rematerialisation) override;
   void on_out_of_memory(const engine::OutOfMemory& report) override;
+  void on_save(const engine::Saved& saved) override;
+  void on_mismatch(const engine::Mismatch& mismatch) override;
+  void on_thrash(const engine::Thrashing& thrashing) override;
 
   options::Options options_;
   cuda::Driver driver_;

@@ -69,6 +69,8 @@ options::Options settle(const Request& request) {
         options::set(given.options, row.environment, it->second, options::Source::kFlag, row.flag);
     if (!error.empty()) throw UsageError(kOwnFailure, error);
   }
+  const std::vector<std::string> conflicts = options::conflicts(given.options);
+  if (!conflicts.empty()) throw UsageError(kOwnFailure, conflicts.front());
   return given.options;
 }
 

@@ -16,7 +16,9 @@ CudaDevice::CudaDevice(const Driver& driver, Streams& streams, const Place& plac
       replayer_(driver),
       device_(place.device),
       context_(place.context),
-      granularity_bytes_(place.granularity_bytes) {}
+      granularity_bytes_(place.granularity_bytes),
+      host_pool_(driver),
+      digester_(driver) {}
 
 void CudaDevice::place(BufferId buffer, const Placement& placement) {
   if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
@@ -174,7 +176,7 @@ void CudaDevice::release_placed(BufferId buffer) {
 }
 
 void CudaDevice::replay(Payload payload, std::span<const BufferId> bindings) {
-  BoundOp bound{.op = &records_[payload], .addresses = {}, .copy_bytes = 0};
+  BoundOp bound{.op = &records_[payload], .addresses = {}, .copy_bytes = 0, .host_from = nullptr};
   for (const BufferId buffer : bindings) bound.addresses.push_back(address(buffer));
   queue_.push_back(std::move(bound));
   queue_buffers_.emplace_back(bindings.begin(), bindings.end());
@@ -182,11 +184,12 @@ void CudaDevice::replay(Payload payload, std::span<const BufferId> bindings) {
 
 // Of a buffer that shares pages with its neighbours, its own bytes only.
 void CudaDevice::copy(BufferId from, BufferId to, Bytes bytes) {
-  const BufferState& state = buffers_[buffers_[from.index].content_bytes != 0 ? from.index : to.index];
-  const Bytes skip = state.skip_bytes;
-  if (state.content_bytes != 0) bytes = state.content_bytes;
-  queue_.push_back(
-      {.op = nullptr, .addresses = {address(from) + skip, address(to) + skip}, .copy_bytes = bytes});
+  const Region region =
+      region_of(buffers_[buffers_[from.index].content_bytes != 0 ? from.index : to.index], bytes);
+  queue_.push_back({.op = nullptr,
+                    .addresses = {address(from) + region.skip_bytes, address(to) + region.skip_bytes},
+                    .copy_bytes = region.bytes,
+                    .host_from = nullptr});
   queue_buffers_.push_back({from, to});
 }
 
@@ -209,31 +212,34 @@ CUresult CudaDevice::launch_queue() {
   // own.
   for (const std::vector<BufferId>& buffers : queue_buffers_) {
     for (const BufferId buffer : buffers) {
-      for (const Touch& touch : buffers_[buffer.index].touches) {
-        if (result == CUDA_SUCCESS) result = streams_.wait_on_stream(stream_, touch.stream, touch.work);
-      }
+      if (result == CUDA_SUCCESS) result = order_after(stream_, buffers_[buffer.index].touches);
     }
+  }
+  for (const engine::HostId host : queue_hosts_) {
+    if (result == CUDA_SUCCESS) result = order_after(stream_, hosts_[host.index].touches);
   }
   if (result == CUDA_SUCCESS) result = replayer_.launch(queue_, context_, streams_.handle(stream_));
   const std::uint64_t work = streams_.issue(stream_, true);
   for (const std::vector<BufferId>& buffers : queue_buffers_) {
-    for (const BufferId buffer : buffers) touch(buffer, stream_, work, true);
+    for (const BufferId buffer : buffers) touch(buffers_[buffer.index].touches, stream_, work, true);
   }
+  for (const engine::HostId host : queue_hosts_) touch(hosts_[host.index].touches, stream_, work, true);
   queue_.clear();
   queue_buffers_.clear();
+  queue_hosts_.clear();
   if (result != CUDA_SUCCESS) queue_failed_ = true;
   note(result);
   return result;
 }
 
-void CudaDevice::touch(BufferId buffer, StreamIndex stream, std::uint64_t work, bool own) {
-  for (Touch& touch : buffers_[buffer.index].touches) {
+void CudaDevice::touch(std::vector<Touch>& touches, StreamIndex stream, std::uint64_t work, bool own) {
+  for (Touch& touch : touches) {
     if (touch.stream == stream && touch.own == own) {
       touch.work = work;
       return;
     }
   }
-  buffers_[buffer.index].touches.push_back({stream, work, own});
+  touches.push_back({stream, work, own});
 }
 
 CUresult CudaDevice::order_before(StreamIndex stream, std::span<const engine::BufferUse> uses) {
@@ -255,7 +261,7 @@ CUresult CudaDevice::order_before(StreamIndex stream, std::span<const engine::Bu
 
 void CudaDevice::issued(StreamIndex stream, std::span<const engine::BufferUse> uses, bool mark) {
   const std::uint64_t work = streams_.issue(stream, mark);
-  for (const engine::BufferUse& use : uses) touch(use.buffer, stream, work, false);
+  for (const engine::BufferUse& use : uses) touch(buffers_[use.buffer.index].touches, stream, work, false);
 }
 
 bool CudaDevice::recycled(BufferId buffer) {
@@ -279,6 +285,9 @@ void CudaDevice::forget_contexts(bool alive) {
     replayer_.forget();
   }
   for (BufferState& buffer : buffers_) buffer.touches.clear();
+  for (HostState& host : hosts_) host.touches.clear();
+  digester_.forget(alive);
+  copy_stream_ = nullptr;
   unfollowed_work_ = false;
   peers_.clear();
 }

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cuda/digester.hpp"
+#include "cuda/host_pool.hpp"
 #include "cuda/recorded_op.hpp"
 #include "cuda/replayer.hpp"
 #include "cuda/streams.hpp"
@@ -38,6 +40,8 @@ class CudaDevice final : public engine::Device {
     engine::Bytes content_bytes;
   };
   void place(engine::BufferId buffer, const Placement& placement);
+  // How many bytes of a buffer with a range of its own the program has asked for.
+  void set_asked(engine::BufferId buffer, engine::Bytes bytes) { buffers_[buffer.index].asked_bytes = bytes; }
 
   // Where replays go until the next call: the stream of the op that is being prepared.
   void set_stream(StreamIndex stream) { stream_ = stream; }
@@ -68,6 +72,7 @@ class CudaDevice final : public engine::Device {
   void open_to(CUdevice peer);
 
   RecordedOp& new_record(engine::Payload& payload);
+  const RecordedOp& record(engine::Payload payload) const { return records_[payload]; }
   CUresult last_error() const noexcept { return last_error_; }
 
   bool reserve(engine::BufferId buffer, engine::Bytes bytes) override;
@@ -77,7 +82,13 @@ class CudaDevice final : public engine::Device {
   bool unmap(engine::BufferId buffer) override;
   void replay(engine::Payload payload, std::span<const engine::BufferId> bindings) override;
   void copy(engine::BufferId from, engine::BufferId to, engine::Bytes bytes) override;
+  void fill(engine::BufferId buffer, engine::Bytes bytes) override;
+  void copy_in(engine::HostId from, engine::BufferId to, engine::Bytes bytes) override;
   bool flush() override;
+  std::optional<engine::HostId> create_host(engine::Bytes bytes) override;
+  void destroy_host(engine::HostId host) override;
+  bool copy_out(engine::BufferId from, engine::HostId to, engine::Bytes bytes) override;
+  std::optional<engine::Digest> digest(engine::BufferId buffer) override;
   void release_payload(engine::Payload payload) override;
   void release_placed(engine::BufferId buffer) override;
 
@@ -94,10 +105,24 @@ class CudaDevice final : public engine::Device {
     engine::Bytes own_bytes = 0;
     engine::Bytes skip_bytes = 0;
     engine::Bytes content_bytes = 0;  // 0: all of it
+    engine::Bytes asked_bytes = 0;    // by the program that has it; the rest of the last page is nobody's
     std::vector<Touch> touches;       // at most two a stream
   };
 
-  void touch(engine::BufferId buffer, StreamIndex stream, std::uint64_t work, bool own);
+  struct HostState {
+    void* pointer = nullptr;
+    engine::Bytes bytes = 0;
+    std::vector<Touch> touches;
+  };
+  struct Region {
+    engine::Bytes skip_bytes;
+    engine::Bytes bytes;
+  };
+
+  static void touch(std::vector<Touch>& touches, StreamIndex stream, std::uint64_t work, bool own);
+  static Region region_of(const BufferState& buffer, engine::Bytes bytes);
+  StreamIndex copy_stream();
+  CUresult order_after(StreamIndex stream, const std::vector<Touch>& touches);
   void note(CUresult result) {
     if (result != CUDA_SUCCESS) last_error_ = result;
   }
@@ -127,6 +152,12 @@ class CudaDevice final : public engine::Device {
   std::vector<engine::Payload> free_records_;
   std::vector<BoundOp> queue_;
   std::vector<std::vector<engine::BufferId>> queue_buffers_;
+  std::vector<engine::HostId> queue_hosts_;
+  HostPool host_pool_;
+  Digester digester_;
+  CUstream copy_stream_ = nullptr;
+  std::vector<HostState> hosts_;
+  std::vector<std::uint32_t> free_hosts_;
 };
 
 }  // namespace refrain::cuda

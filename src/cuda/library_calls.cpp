@@ -9,6 +9,7 @@
 
 #include "cuda/inside_library.hpp"
 #include "cuda/runtime.hpp"
+#include "refrain/bytes.hpp"
 
 namespace refrain::cuda {
 namespace {
@@ -70,11 +71,13 @@ CUresult Runtime::issue_library_call(CUstream stream, std::span<const LibraryUse
   const auto fill_record = [&](RecordedOp& record) {
     record.kind = RecordedOp::Kind::kLibrary;
     record.library_replay = op.replay;
+    record.library_name = op.name;
     record.params.assign(op.record.begin(), op.record.end());
     record.pointers.assign(pointers_.begin(), pointers_.end());
   };
   const Fill fill(fill_record);
-  return issue(stream, {.cost = key_of(op, uses), .bytes = bytes}, call, replayable ? &fill : nullptr);
+  return issue(stream, {.cost = key_of(op, uses), .bytes = bytes, .kernel = true}, call,
+               replayable ? &fill : nullptr);
 }
 
 Runtime::Pointers Runtime::bind_library(std::span<const LibraryUse> uses) {
@@ -106,14 +109,19 @@ Runtime::Pointers Runtime::bind_library_use(const LibraryUse& library_use) {
   divide(*range, first, end);
   range = addresses_.find(first);
   if (!find_parts(*range, first, end)) return Pointers::kNoMemory;
+  bool outside = false;
   for (const Part& part : parts_) {
     const bool whole = library_use.whole && first <= part.begin && part.end <= end;
+    const std::size_t known = uses_.size();
     const std::uint32_t index = use(part, library_use.read, library_use.written, whole);
+    uses_[index].undefined = library_use.undefined && whole && index == known;
+    // A part of a tensor would hold something else after each replay.
+    outside = outside || (library_use.undefined && !uses_[index].undefined);
     pointers_.push_back(
         {library_use.record_offset_bytes, index, library_use.address - device_->address(part.buffer)});
   }
   // One pointer, several buffers: they could not be put elsewhere together.
-  return parts_.size() > 1 ? Pointers::kOutside : Pointers::kKnown;
+  return parts_.size() > 1 || outside ? Pointers::kOutside : Pointers::kKnown;
 }
 
 std::size_t Runtime::library_pages(std::size_t bytes) {
@@ -152,6 +160,18 @@ void Runtime::settle_library() {
       free_range(freed);
     }
   }
+}
+
+std::string Runtime::describe(engine::Payload payload) const {
+  const RecordedOp& op = device_->record(payload);
+  if (op.kind == RecordedOp::Kind::kMemset) return fmt::format("a memset of {}", format_bytes(op.bytes));
+  if (op.kind == RecordedOp::Kind::kCopy) return fmt::format("a copy of {}", format_bytes(op.bytes));
+  std::string bytes;
+  for (const std::byte byte : op.params) bytes += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  if (op.kind == RecordedOp::Kind::kLibrary) return fmt::format("{}, record {}", op.library_name, bytes);
+  return fmt::format("kernel {}, grid {}x{}x{}, block {}x{}x{}, shared {}, parameters {}", op.kernel->name,
+                     op.grid[0], op.grid[1], op.grid[2], op.block[0], op.block[1], op.block[2],
+                     op.shared_bytes, bytes);
 }
 
 }  // namespace refrain::cuda

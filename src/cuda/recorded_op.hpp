@@ -36,6 +36,7 @@ struct RecordedOp {
   std::vector<PointerSlot> pointers;
 
   LibraryReplay library_replay = nullptr;  // kLibrary
+  const char* library_name = "";
 
   // kMemset: to use 0; kCopy: from use 0 to use 1, or within use 0 if they are the same buffer
   std::uint64_t from_displacement_bytes = 0;

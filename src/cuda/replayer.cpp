@@ -51,8 +51,8 @@ class KernelArguments {
 };
 
 CUDA_MEMCPY3D copy_node(const BoundOp& bound) {
-  CUdeviceptr from = bound.addresses[0];
-  CUdeviceptr to = bound.addresses[1];
+  CUdeviceptr from = bound.addresses.front();
+  CUdeviceptr to = bound.addresses.back();
   std::uint64_t bytes = bound.copy_bytes;
   if (bound.op) {
     from = bound.addresses[0] + bound.op->from_displacement_bytes;
@@ -60,8 +60,9 @@ CUDA_MEMCPY3D copy_node(const BoundOp& bound) {
     bytes = bound.op->bytes;
   }
   CUDA_MEMCPY3D node{};
-  node.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  node.srcDevice = from;
+  node.srcMemoryType = bound.host_from ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  node.srcHost = bound.host_from;
+  node.srcDevice = bound.host_from ? 0 : from;
   node.dstMemoryType = CU_MEMORYTYPE_DEVICE;
   node.dstDevice = to;
   node.WidthInBytes = bytes;
@@ -72,16 +73,22 @@ CUDA_MEMCPY3D copy_node(const BoundOp& bound) {
 
 CUDA_MEMSET_NODE_PARAMS memset_node(const BoundOp& bound) {
   CUDA_MEMSET_NODE_PARAMS node{};
-  node.dst = bound.addresses[0] + bound.op->to_displacement_bytes;
+  node.dst = bound.addresses[0];
+  node.elementSize = 1;
+  node.width = bound.copy_bytes;
+  node.height = 1;
+  if (!bound.op) return node;
+  node.dst += bound.op->to_displacement_bytes;
   node.value = bound.op->value;
   node.elementSize = bound.op->element_bytes;
   node.width = bound.op->bytes / bound.op->element_bytes;
-  node.height = 1;
   return node;
 }
 
 RecordedOp::Kind kind_of(const BoundOp& bound) {
-  return bound.op ? bound.op->kind : RecordedOp::Kind::kCopy;
+  if (bound.op) return bound.op->kind;
+  const bool zeros = bound.addresses.size() == 1 && !bound.host_from;
+  return zeros ? RecordedOp::Kind::kMemset : RecordedOp::Kind::kCopy;
 }
 
 // What an instantiated node cannot change: a graph is used again only where all of this is the same.
@@ -92,10 +99,11 @@ std::vector<std::uint64_t> shape_of(std::span<const BoundOp> ops) {
     if (kind_of(bound) == RecordedOp::Kind::kKernel) {
       shape.push_back(reinterpret_cast<std::uintptr_t>(bound.op->function));
     } else if (kind_of(bound) == RecordedOp::Kind::kMemset) {
-      shape.push_back(bound.op->element_bytes);
-      shape.push_back(bound.op->bytes);
+      shape.push_back(bound.op ? bound.op->element_bytes : 1);
+      shape.push_back(bound.op ? bound.op->bytes : bound.copy_bytes);
     } else {
       shape.push_back(bound.op ? bound.op->bytes : bound.copy_bytes);
+      shape.push_back(bound.host_from ? 1 : 0);
     }
   }
   return shape;

@@ -16,9 +16,10 @@ namespace refrain::cuda {
 
 // One op with the addresses that its uses have in this replay.
 struct BoundOp {
-  const RecordedOp* op;  // nullptr: a copy of whole buffers
+  const RecordedOp* op;  // nullptr: from one address to the other; or to the only one, from the host or zeros
   std::vector<CUdeviceptr> addresses;
   std::uint64_t copy_bytes = 0;
+  const void* host_from = nullptr;
 };
 
 // Thread safety: the caller's lock.

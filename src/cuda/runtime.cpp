@@ -3,7 +3,9 @@
 #include "cuda/runtime.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <limits>
 
 #include "cuda/at_home.hpp"
@@ -17,15 +19,41 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+// What the process may use of the machine's memory: a container may have been given less than there is.
+std::uint64_t machine_bytes() {
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  std::uint64_t bytes = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  std::uint64_t group = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> group) bytes = std::min(bytes, group);
+  return bytes;
+}
+
+std::uint64_t host_bytes(const options::HostLimit& limit) {
+  switch (limit.kind) {
+    case options::Limit::Kind::kOff: return 0;
+    case options::Limit::Kind::kBytes: return limit.bytes;
+    case options::Limit::Kind::kPercent:
+      return static_cast<std::uint64_t>(static_cast<double>(machine_bytes()) * limit.percent / 100);
+  }
+  return 0;
+}
+
 }  // namespace
 
-Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options::Limit& limit, Note note)
+Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options::Options& options, Note note)
     : driver_(driver),
       observer_(observer),
-      limit_(limit),
+      limit_(options.limit.value),
       note_(std::move(note)),
       streams_(driver),
-      costs_(driver) {}
+      costs_(driver) {
+  settings_.host_cap_bytes = host_bytes(options.host_limit.value);
+  settings_.offload = options.offload.value;
+  settings_.verify = options.verify.value;
+  settings_.on_mismatch = options.on_mismatch.value;
+  settings_.on_thrash = options.on_thrash.value;
+  settings_.thrash_share = options.thrash_share.value.value;
+}
 
 std::uint64_t Runtime::total_bytes(std::uint64_t device_bytes) const {
   switch (limit_.kind) {
@@ -81,8 +109,9 @@ bool Runtime::attach() {
   device_->on_release_placed = [this](engine::BufferId buffer, CUdeviceptr base) {
     if (!arenas_.released(buffer)) slabs_.give_back(base);
   };
-  engine_ = std::make_unique<engine::Engine>(
-      *device_, observer_, engine::Settings{.cap_bytes = cap_bytes_, .granularity_bytes = granularity});
+  settings_.cap_bytes = cap_bytes_;
+  settings_.granularity_bytes = granularity;
+  engine_ = std::make_unique<engine::Engine>(*device_, observer_, settings_);
   open_to_peers();
   return true;
 }
@@ -111,6 +140,7 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
     engine_->free(buffer);
     return std::nullopt;
   }
+  device_->set_asked(buffer, bytes);
   *out = device_->address(buffer);
   addresses_.insert({.base = *out, .bytes = bytes, .buffer = buffer});
   return CUDA_SUCCESS;
@@ -225,6 +255,8 @@ void Runtime::external_freed(std::size_t bytes) {
 
 CUresult Runtime::error_of(engine::Status status) const {
   if (status == engine::Status::kOutOfMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  // The driver's word for memory whose contents can no longer be relied on.
+  if (status == engine::Status::kCorrupt) return CUDA_ERROR_ECC_UNCORRECTABLE;
   const CUresult error = device_->last_error();
   return error == CUDA_SUCCESS ? CUDA_ERROR_UNKNOWN : error;
 }

@@ -52,7 +52,7 @@ class Runtime {
  public:
   // note: one line for people; called at most three times for each kind.
   using Note = std::function<void(const std::string&)>;
-  Runtime(const Driver& driver, engine::Observer& observer, const options::Limit& limit, Note note);
+  Runtime(const Driver& driver, engine::Observer& observer, const options::Options& options, Note note);
 
   std::mutex& mutex() noexcept { return mutex_; }
 
@@ -129,6 +129,8 @@ class Runtime {
   const engine::Engine* engine() const noexcept { return engine_.get(); }
   const Counters& counters() const noexcept { return counters_; }
   std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
+  // A recorded op, for people who want to repeat it: kernel, grid, block, shared bytes, parameter bytes.
+  std::string describe(engine::Payload payload) const;
 
  private:
   // Fills the record of an op that can be replayed.
@@ -136,6 +138,7 @@ class Runtime {
   struct Facts {
     CostKey cost;
     std::uint64_t bytes;
+    bool kernel;  // or a library's function: it has to earn its trust
   };
   bool attach();
   void release_all(bool context_alive);
@@ -201,6 +204,7 @@ class Runtime {
   const Driver& driver_;
   engine::Observer& observer_;
   options::Limit limit_;
+  engine::Settings settings_;  // but for what the device says
   Note note_;
   std::mutex mutex_;
   std::unordered_map<const void*, int> notes_;  // by what they are about
@@ -212,6 +216,7 @@ class Runtime {
   std::uint64_t granularity_bytes_ = 0;
   Streams streams_;
   Costs costs_;
+  std::unordered_map<std::uint64_t, engine::KernelIndex> kernel_numbers_;  // by what a cost key is about
   Kernels kernels_;
   Addresses addresses_;
   Slabs slabs_;

@@ -55,6 +55,7 @@ std::uint32_t Runtime::use(const Part& part, bool read, bool written, bool whole
     use.whole = (use.whole || !use.written) && (whole || !written);
     use.read = use.read || read;
     use.written = use.written || written;
+    use.undefined = false;
     return i;
   }
   uses_.push_back({.buffer = part.buffer, .read = read, .written = written, .whole = whole && written});
@@ -89,7 +90,13 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   CUresult result = device_->order_before(index, uses_);
   bool is_new = false;
   const std::uint32_t cost_class = costs_.class_of(facts.cost, is_new);
-  if (is_new) engine_->set_cost_ns(cost_class, Costs::guess_ns(facts.bytes));
+  if (is_new) {
+    engine_->set_cost_ns(cost_class, Costs::guess_ns(facts.bytes));
+    if (facts.kernel) {
+      const auto next = static_cast<engine::KernelIndex>(kernel_numbers_.size());
+      engine_->describe_class(cost_class, kernel_numbers_.emplace(facts.cost.what, next).first->second);
+    }
+  }
   const CUevent begin = fill && result == CUDA_SUCCESS ? costs_.begin(cost_class, stream) : nullptr;
   if (result == CUDA_SUCCESS) result = call();
   if (result != CUDA_SUCCESS) {
@@ -192,11 +199,12 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
     record.pointers.assign(pointers_.begin(), pointers_.end());
   };
   const Fill fill(fill_record);
-  return issue(stream, {.cost = key_of(launch), .bytes = bytes}, call, replayable ? &fill : nullptr);
+  return issue(stream, {.cost = key_of(launch), .bytes = bytes, .kernel = true}, call,
+               replayable ? &fill : nullptr);
 }
 
 Runtime::Facts Runtime::copy_facts(std::size_t bytes) {
-  return {.cost = key_of(Work::kCopy, bytes), .bytes = bytes};
+  return {.cost = key_of(Work::kCopy, bytes), .bytes = bytes, .kernel = false};
 }
 
 CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
@@ -281,7 +289,7 @@ CUresult Runtime::set_memory(CUstream stream, CUdeviceptr to, unsigned value, un
     record.element_bytes = element_bytes;
   };
   const Fill fill(fill_record);
-  return issue_or_capture(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes}, call,
+  return issue_or_capture(stream, {.cost = key_of(Work::kFill, bytes), .bytes = bytes, .kernel = false}, call,
                           single ? &fill : nullptr);
 }
 

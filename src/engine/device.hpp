@@ -32,7 +32,20 @@ class Device {
   // `flush` has been called. A false from flush means that none, or not all, of what was queued has happened.
   virtual void replay(Payload payload, std::span<const BufferId> bindings) = 0;
   virtual void copy(BufferId from, BufferId to, Bytes bytes) = 0;
+  // Zeros, and what a host allocation holds, into a whole buffer: queued as the two above.
+  virtual void fill(BufferId buffer, Bytes bytes) = 0;
+  virtual void copy_in(HostId from, BufferId to, Bytes bytes) = 0;
   virtual bool flush() = 0;
+
+  // Pinned host memory. nullopt: none to be had.
+  virtual std::optional<HostId> create_host(Bytes bytes) = 0;
+  virtual void destroy_host(HostId host) = 0;
+  // Copies a buffer out, behind everything issued to it so far, perhaps beside later work; `unmap` waits for
+  // it. Nothing is queued when this is called. false: nothing was issued.
+  virtual bool copy_out(BufferId from, HostId to, Bytes bytes) = 0;
+  // Of the bytes that the program may see, behind everything issued to the buffer so far; blocks until it is
+  // there. Nothing is queued when this is called. nullopt: it cannot be had now.
+  virtual std::optional<Digest> digest(BufferId buffer) = 0;
 
   // The record behind a payload is needed no longer.
   virtual void release_payload(Payload payload) = 0;

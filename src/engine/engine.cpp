@@ -12,6 +12,7 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       settings_(settings),
       lineage_(*this),
       memory_(device, settings.cap_bytes),
+      host_(device, settings.host_cap_bytes),
       policy_(lineage_),
       record_bound_(settings.max_ops) {}
 
@@ -26,7 +27,7 @@ BufferId Engine::allocate(Bytes bytes) {
     // A full device of this size would refuse too: what cannot be evicted and the request do not fit
     // together.
     if (report.pinned_bytes + bytes > report.cap_bytes) {
-      fail_out_of_memory(bytes);
+      told(out_of_memory(bytes));
       return {};
     }
   }
@@ -36,14 +37,18 @@ BufferId Engine::allocate(Bytes bytes) {
 BufferId Engine::allocate_pinned(Bytes bytes) {
   const BufferId buffer = memory_.acquire(bytes);
   if (!buffer) return {};
-  if (obtain(buffer)) return own(buffer);
+  if (obtain(buffer)) {
+    // A barrier gives it a value, which would be a leaf that may be offloaded.
+    memory_.buffer(buffer).pinned = true;
+    return own(buffer);
+  }
   memory_.give_back(buffer);
-  fail_out_of_memory(bytes);
+  told(out_of_memory(bytes));
   return {};
 }
 
 Status Engine::back_for_good(BufferId buffer) {
-  if (!obtain(buffer)) return fail_out_of_memory(memory_.buffer(buffer).bytes);
+  if (!obtain(buffer)) return told(out_of_memory(memory_.buffer(buffer).bytes));
   memory_.buffer(buffer).pinned = true;
   return Status::kOk;
 }
@@ -58,14 +63,14 @@ void Engine::free(BufferId buffer) {
     return;
   }
   wanted_bytes_ -= b.bytes;
-  const Value& v = lineage_.value(current);
+  Value& v = lineage_.value(current);
   const bool needed = !v.consumers.empty();
-  if (!needed && !v.resident()) memory_.give_back(buffer);
-  if (needed && !v.leaf()) {  // it can be computed again: its memory is worth more
-    if (v.resident()) displace(current);
-    memory_.give_back(buffer);
-  }
-  lineage_.retire(current);  // a leaf that is needed stays where it is; the buffer is now the value's own
+  v.on_probation = false;  // with its buffer goes the way to compare it: the copy is what counts
+  if (needed && v.resident() && !may_be_lost(current)) make_leaf(current);
+  if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);  // its memory is worth more
+  // A leaf that is needed stays where it is; the buffer is now the value's own.
+  if (!v.resident()) memory_.give_back(buffer);
+  lineage_.retire(current);
 }
 
 Status Engine::pin(BufferId buffer) {
@@ -78,10 +83,14 @@ Status Engine::pin(BufferId buffer) {
 }
 
 Status Engine::prepare(std::span<const BufferUse> uses) {
+  flush_failed_ = false;
   const Status status = prepare_locked(uses);
-  if (status != Status::kOk) abandon();
+  if (status != Status::kOk) {
+    settle_brought();
+    abandon();
+  }
   drop_dead();
-  return status;
+  return told(status);
 }
 
 // Memory that an op looked at, and that nobody has written yet, may serve others again.
@@ -97,68 +106,28 @@ void Engine::abandon() {
   unlock_all();
   release_untouched();
   for (const ValueId value : aside_) {
-    memory_.give_back(displace(value));
-    place(value, lineage_.value(value).home);
+    const Value& v = lineage_.value(value);
+    if (v.resident()) memory_.give_back(displace(value));
+    place(value, v.home);
   }
   aside_.clear();
-}
-
-Status Engine::prepare_locked(std::span<const BufferUse> uses) {
-  lost_.clear();
-  prepared_.clear();
-  for (const BufferUse& use : uses) {
-    prepared_.push_back(use.buffer);
-    const ValueId current = memory_.buffer(use.buffer).current;
-    if (!current) continue;
-    if (lineage_.value(current).resident()) {
-      lock(current);  // also where it is about to be overwritten: its buffer must stay mapped
-    } else if (use.read || !use.whole) {
-      lost_.push_back(current);
-    }
-  }
-  const Status status = make_resident(lost_);
-  if (status != Status::kOk) return status;
-  // Saving the dependents of one leaf can make leaves of other values that this op overwrites, and can bring
-  // values home that were to be overwritten unseen: until nothing changes any more.
-  for (;;) {
-    for (const BufferUse& use : uses) {
-      // A buffer that nobody has written yet has no value that a lock could hold; but nothing evicts it
-      // either.
-      if (!obtain(use.buffer)) return fail_out_of_memory(memory_.buffer(use.buffer).bytes);
-      const ValueId current = memory_.buffer(use.buffer).current;
-      if (current && lineage_.value(current).resident()) lock(current);
-    }
-    const ValueId threatened = first_threatened(uses);
-    if (!threatened) return Status::kOk;
-    const Status saved = save_dependents(threatened);
-    if (saved != Status::kOk) return saved;
-  }
-}
-
-// A leaf that the op overwrites although somebody's lineage needs it, and of which there is no copy yet.
-ValueId Engine::first_threatened(std::span<const BufferUse> uses) const {
-  for (const BufferUse& use : uses) {
-    const ValueId current = memory_.buffer(use.buffer).current;
-    if (!use.written || !current) continue;
-    const Value& old = lineage_.value(current);
-    const bool aside = old.resident() && old.location != use.buffer;
-    if (old.leaf() && !old.consumers.empty() && !aside) return current;
-  }
-  return {};
 }
 
 bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
                     Payload payload) {
   now_ns_ += lineage_.cost_ns(cost_class);
   statistics_.program_cost_ns += lineage_.cost_ns(cost_class);
+  if (trust_.quarantined(cost_class)) replayable = false;
   op_uses_.clear();
   bool writes = false;
   for (const BufferUse& use : uses) {
     Buffer& b = memory_.buffer(use.buffer);
     OpUse op_use;
     op_use.bytes = b.extent_bytes;
+    op_use.read = use.read;
     op_use.written = use.written;
-    if (b.current && !(use.whole && !use.read)) {
+    op_use.whole = (use.whole && !use.read) || use.undefined;
+    if (b.current && needs_contents(use)) {
       op_use.input = b.current;
       lineage_.value(b.current).last_access_ns = now_ns_;
     }
@@ -173,7 +142,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       const std::uint32_t most = shared ? settings_.max_scratch_depth : settings_.max_in_place_depth;
       if (old.in_place_depth >= most) replayable = false;
     }
-    writes = writes || use.written;
+    writes = writes || (use.written && !use.undefined);
     op_uses_.push_back(op_use);
   }
   aside_.clear();
@@ -182,11 +151,17 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     if (!uses[i].written) continue;
     Buffer& b = memory_.buffer(uses[i].buffer);
     if (b.current) {
-      const Value& old = lineage_.value(b.current);
+      Value& old = lineage_.value(b.current);
+      old.on_probation = false;  // from now on the copy is what counts
       if (old.resident() && old.location == uses[i].buffer) displace(b.current);
       lost_.push_back(b.current);
-    } else {
+      if (uses[i].undefined) wanted_bytes_ -= b.bytes;
+    } else if (!uses[i].undefined) {
       wanted_bytes_ += b.bytes;
+    }
+    if (uses[i].undefined) {
+      b.current = {};
+      continue;
     }
     const ValueId made = lineage_.add_value(uses[i].buffer, b.extent_bytes);
     if (replayable && op_uses_[i].input) {
@@ -204,26 +179,35 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
   release_untouched();
   for (const ValueId old : lost_) lineage_.retire(old);
   if (lineage_.op_count() > record_bound_) bound_records();
+  watch_for_thrashing();
   return kept;
 }
 
 Status Engine::prepare_barrier() {
-  lost_.clear();
+  if (failing_) return Status::kCorrupt;
+  flush_failed_ = false;
+  everything_.clear();
   for (std::uint32_t i = 0; i < memory_.buffer_slots(); ++i) {
-    const Buffer& b = memory_.buffer({i});
-    if (!b.program) continue;
-    if (!b.current) {
-      if (!obtain({i})) return fail_out_of_memory(b.bytes);
-    } else if (lineage_.value(b.current).resident()) {
-      lock(b.current);
+    if (memory_.buffer({i}).program) everything_.push_back({.buffer = {i}, .read = true});
+  }
+  lost_.clear();
+  for (const BufferUse& use : everything_) {
+    const ValueId current = memory_.buffer(use.buffer).current;
+    if (!current) continue;
+    if (lineage_.value(current).resident()) {
+      reserve(current);
     } else {
-      lost_.push_back(b.current);
+      lost_.push_back(current);
     }
   }
-  const Status status = make_resident(lost_);
-  if (status != Status::kOk) unlock_all();
+  Status status = make_resident(lost_);
+  if (status == Status::kOk) status = hold_operands(everything_);
+  if (status != Status::kOk) {
+    settle_brought();
+    unlock_all();
+  }
   drop_dead();
-  return status;
+  return told(status);
 }
 
 void Engine::commit_barrier() {
@@ -234,7 +218,11 @@ void Engine::commit_barrier() {
     Buffer& b = memory_.buffer({i});
     if (!b.program) continue;
     if (b.current) {
-      lineage_.sever(b.current);
+      // Its bytes may have changed without a new version: what is known of them is out of date.
+      Value& v = lineage_.value(b.current);
+      release_host(v);
+      v.digested = false;
+      make_leaf(b.current);
       continue;
     }
     b.current = lineage_.add_value({i}, b.extent_bytes);
@@ -245,7 +233,7 @@ void Engine::commit_barrier() {
 
 Status Engine::charge_external(Bytes bytes) {
   while (!memory_.charge_external(bytes)) {
-    if (!make_room(bytes)) return fail_out_of_memory(bytes);
+    if (!make_room(bytes)) return told(out_of_memory(bytes));
   }
   return Status::kOk;
 }
@@ -253,26 +241,10 @@ Status Engine::charge_external(Bytes bytes) {
 void Engine::count_external(Bytes bytes) {
   while (!memory_.charge_external(bytes)) {
     if (make_room(bytes)) continue;
+    told(out_of_memory(bytes));
     memory_.count_external(bytes);
-    fail_out_of_memory(bytes);
     return;
   }
-}
-
-// Oldest first, but only what is resident can do without its record.
-void Engine::bound_records() {
-  std::vector<ValueId> oldest(residents_);
-  std::sort(oldest.begin(), oldest.end(), [&](ValueId a, ValueId b) {
-    return lineage_.value(a).last_access_ns < lineage_.value(b).last_access_ns;
-  });
-  for (const ValueId id : oldest) {
-    // A quarter at once, so that the sort is paid for rarely.
-    if (lineage_.op_count() <= settings_.max_ops - settings_.max_ops / 4) break;
-    const Value& v = lineage_.value(id);
-    if (v.alive && v.resident() && !v.leaf()) lineage_.sever(id);
-  }
-  // What evicted values need cannot go: the next attempt waits until the records have grown again.
-  record_bound_ = std::max(settings_.max_ops, lineage_.op_count() + lineage_.op_count() / 4);
 }
 
 OutOfMemory Engine::memory_report(Bytes asked_bytes) const {
@@ -285,13 +257,22 @@ OutOfMemory Engine::memory_report(Bytes asked_bytes) const {
     if (evictable(v)) report.evictable_bytes += v.bytes;
   }
   report.pinned_bytes = report.used_bytes - report.evictable_bytes;
+  report.host_bytes = host_.used_bytes();
   return report;
 }
 
-Status Engine::fail_out_of_memory(Bytes asked_bytes) {
-  ++statistics_.out_of_memory;
-  observer_.on_out_of_memory(memory_report(asked_bytes));
+// Whoever asked for it may have another way: only what the program gets to see is reported.
+Status Engine::out_of_memory(Bytes asked_bytes) {
+  out_of_memory_ = memory_report(asked_bytes);
   return Status::kOutOfMemory;
+}
+
+Status Engine::told(Status status) {
+  if (status == Status::kOutOfMemory) {
+    ++statistics_.out_of_memory;
+    observer_.on_out_of_memory(out_of_memory_);
+  }
+  return status;
 }
 
 }  // namespace refrain::engine

@@ -11,47 +11,38 @@
 #include <vector>
 
 #include "engine/device.hpp"
+#include "engine/host_memory.hpp"
 #include "engine/lineage.hpp"
 #include "engine/memory.hpp"
 #include "engine/observer.hpp"
 #include "engine/plan.hpp"
 #include "engine/policy.hpp"
+#include "engine/settings.hpp"
+#include "engine/trust.hpp"
 
 namespace refrain::engine {
-
-// A cap that is never reached; far from the end of the type so that sums do not wrap.
-inline constexpr Bytes kNoCap = Bytes{1} << 62;
-
-struct Settings {
-  Bytes cap_bytes = kNoCap;
-  Bytes granularity_bytes = 4096;  // of the device: sizes of buffers that are not adopted are multiples of it
-  // Records of ops kept at most; beyond it the oldest resident values become leaves. 131,072 ops are about
-  // 60 MiB with what the port keeps of each, and more than ten iterations of the longest published DTR log.
-  std::size_t max_ops = std::size_t{1} << 17;
-  // Versions of a buffer made one from the other in place (a memset and what is added to it) that are
-  // replayed at most. Where every write may be partial, a buffer that is written in each step would else
-  // drag all steps behind it.
-  std::uint32_t max_in_place_depth = 16;
-  // The same where other ops have read the version before: a buffer that serves several tensors of different
-  // sizes in one step. Four are enough for attention in one scratch buffer (llm.c).
-  std::uint32_t max_scratch_depth = 4;
-};
 
 enum class Status {
   kOk,
   kOutOfMemory,  // the observer has been told the numbers
   kDeviceError,  // the device refused work that it was given; what could not be made is still marked as
                  // evicted
+  kCorrupt,      // a value came back different, or thrashing is to be an error; the observer has been told
 };
 
 // One buffer that an op touches; a buffer appears once. whole: every byte is written and nothing of the old
-// contents is read, so that the old version is no input.
+// contents is read, so that the old version is no input. undefined: a workspace, written but of no interest
+// to anybody, before or after.
 struct BufferUse {
   BufferId buffer;
   bool read = false;
   bool written = false;
   bool whole = false;
+  bool undefined = false;
 };
+inline bool needs_contents(const BufferUse& use) noexcept {
+  return !use.undefined && (use.read || !use.whole);
+}
 
 struct Statistics {
   std::uint64_t evictions = 0;
@@ -61,6 +52,14 @@ struct Statistics {
   Bytes evicted_bytes = 0;
   double replayed_cost_ns = 0;
   double program_cost_ns = 0;
+  std::uint64_t offloads = 0;  // copies to the host
+  Bytes offloaded_bytes = 0;
+  std::uint64_t restores = 0;  // copies back
+  Bytes restored_bytes = 0;
+  std::uint64_t compared = 0;  // digests, with those taken at eviction
+  std::uint64_t mismatches = 0;
+  std::uint64_t unrepaired = 0;  // of those: with no copy to put in its place
+  std::uint64_t thrashing_windows = 0;
   Bytes peak_wanted_bytes = 0;  // what the program's live values took at most, evicted ones included
 };
 
@@ -109,6 +108,11 @@ class Engine final : private Lineage::Collector {
   void discharge_external(Bytes bytes) { memory_.discharge_external(bytes); }
 
   void set_cost_ns(std::uint32_t cost_class, double ns) { lineage_.set_cost_ns(cost_class, ns); }
+  // Which kernel the ops of a class launch; a class that is never described has none.
+  void describe_class(std::uint32_t cost_class, KernelIndex kernel) { trust_.describe(cost_class, kernel); }
+  void set_transfer_cost(const TransferCost& cost) { policy_.transfer = cost; }
+  const HostMemory& host_memory() const noexcept { return host_; }
+  const Trust& trust() const noexcept { return trust_; }
   const Memory& memory() const noexcept { return memory_; }
   const Lineage& lineage() const noexcept { return lineage_; }
   const Statistics& statistics() const noexcept { return statistics_; }
@@ -120,67 +124,132 @@ class Engine final : private Lineage::Collector {
   void on_op_dead(Payload payload) override;
 
   BufferId own(BufferId buffer);
-  bool evictable(const Value& v) const;
   void place(ValueId value, BufferId buffer);
   BufferId displace(ValueId value);
+  // Locked: stays where it is. Reserved: may leave only by a copy to the host.
   void lock(ValueId value);
+  void unlock_down_to(std::size_t count);
+  void reserve(ValueId value);
+  void unreserve(ValueId value);
+  void unreserve_plan(std::uint32_t plan);
   void unlock_all();
+  void make_leaf(ValueId value);
+  void release_host(Value& v);
   void release_untouched();
-  void unlock(ValueId value);
-  Status fail_out_of_memory(Bytes asked_bytes);
+  Status out_of_memory(Bytes asked_bytes);
+  Status told(Status status);
 
+  // eviction.cpp: making room
+  enum class Evicted { kDone, kRefused, kFailed };
+  enum class Evidence { kTrusted, kUntrusted, kQuarantined };
+  bool may_leave(const Value& v) const;
+  bool may_drop(const Value& v) const;
+  bool may_offload(const Value& v) const;
+  bool evictable(const Value& v) const { return may_leave(v) && (may_drop(v) || may_offload(v)); }
   bool obtain(BufferId buffer);
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
-  bool evict(ValueId value, const Eviction& why);
+  bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
+  Evicted evict(ValueId value, Eviction& eviction);
+  Evicted ready_to_leave(ValueId value, Eviction& eviction);
+  bool copy_out(ValueId value);
+  bool drop_clean_copy();
   bool forget_dead_leaf();
   void bound_records();
+  Evidence evidence_for(ValueId value) const;
 
-  Status prepare_locked(std::span<const BufferUse> uses);
-  ValueId first_threatened(std::span<const BufferUse> uses) const;
-  Status make_resident(std::span<const ValueId> values);
-  bool flush();
-  Status run_plan(Plan& plan);
-  bool bind_step(Plan& plan, const Step& step, std::vector<BufferId>& bindings);
-  void finish_step(Plan& plan, const Step& step);
-  BufferId storage_for(Plan& plan, std::int32_t instance);
-  void drop_unfinished();
-  void drop_dead();
-
-  // What becomes of those that need a value whose bytes are about to go for ever.
+  // saving.cpp: what becomes of those that need a value whose bytes are about to go for ever.
   struct Dependents {
-    std::vector<ValueId> sever;        // resident: they become leaves
+    std::vector<ValueId> sever;        // at hand: they become leaves
     std::vector<ValueId> materialise;  // evicted, and the program can read them: first back, then leaves
   };
   Dependents dependents_of(ValueId value);
   Bytes bytes_of(std::span<const ValueId> values) const;
   bool asides_are_smaller() const;
+  bool may_be_lost(ValueId value);
+  bool needs_no_guard(ValueId value);
+  ValueId first_threatened(std::span<const BufferUse> uses);
   Status save_dependents(ValueId value);
+  bool keep_elsewhere(ValueId value);
   bool keep_aside(ValueId value);
+
+  // residency.cpp: carrying out plans
+  Status prepare_locked(std::span<const BufferUse> uses);
+  Status make_resident(std::span<const ValueId> values);
+  Status hold_operands(std::span<const BufferUse> uses);
+  bool bring(ValueId value);
+  bool settle_brought();
+  bool flush();
+  Status run_plan(Plan& plan);
+  Status carry_out(Plan& plan);
+  void abandon_products(std::size_t first);
+  void report_products(double cost_ns);
+  bool bind_step(Plan& plan, const Step& step, std::vector<BufferId>& bindings);
+  void finish_step(Plan& plan, const Step& step, std::uint32_t index);
+  void finish_read(Plan& plan, std::int32_t instance);
+  BufferId storage_for(Plan& plan, std::int32_t instance);
+  void drop_unfinished();
+  void drop_dead();
+
+  // verification.cpp: are the bytes what they were?
+  Status verify_products(const Plan& plan);
+  Status put_right(const Plan& plan, std::size_t product, const Digest& found);
+  std::vector<KernelIndex> kernels_to_blame(const Plan& plan, std::uint32_t last_step) const;
+  enum class Behind { kSurely, kPerhaps };
+  std::vector<std::uint32_t> steps_behind(const Plan& plan, std::uint32_t last_step, Behind behind) const;
+  void quarantine(KernelIndex kernel);
+  void watch_for_thrashing();
 
   Device& device_;
   Observer& observer_;
   Settings settings_;
   Lineage lineage_;
   Memory memory_;
+  HostMemory host_;
+  Trust trust_;
   DtrPolicy policy_;
   Statistics statistics_;
   std::uint64_t unreported_ops_ = 0;  // replayed, and in no event yet
   double unreported_cost_ns_ = 0;
   double now_ns_ = 0;
   Bytes wanted_bytes_ = 0;
+  OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
   std::vector<ValueId> locked_;
+  struct Reserved {
+    ValueId value;
+    std::uint32_t plan;  // for which; 0: for the op
+  };
+  std::vector<Reserved> reserved_;
+  std::uint32_t plan_number_ = 0;   // of the plan that is being carried out
   std::vector<BufferId> prepared_;  // buffers of the op that is being prepared
+  std::uint64_t attempt_ = 0;       // at making room
+  bool host_is_full_ = false;       // found out in this attempt
+  bool stopped_ = false;            // evicting, for good
 
-  std::vector<ValueId> restored_;  // made by the plan that is being carried out, until flush has succeeded
+  struct Product {
+    ValueId value;
+    std::uint32_t step;
+    bool from_host;
+    bool compared;
+  };
+  std::vector<Product> products_;  // of the plan that is being carried out, in order
+  std::vector<ValueId> brought_;   // copied in, until flush has succeeded
   std::vector<BufferId> instance_storage_;
   std::vector<ValueId> aside_;  // leaves that the op being prepared will overwrite, copied to scratch
   std::vector<ValueId> lost_;   // what an op needs and is evicted; what it overwrote (kept for its capacity)
-  std::vector<OpUse> op_uses_;  // scratch of commit, kept for its capacity
-  std::size_t record_bound_;    // ops at which the oldest values are next made leaves
-  bool flush_failed_ = false;   // of the plan that is being carried out
-  bool plan_ran_ = false;       // since drop_dead: it may have left values that nobody can read
+  std::vector<BufferUse> everything_;  // what a barrier touches (kept for its capacity)
+  std::vector<OpUse> op_uses_;         // scratch of commit, kept for its capacity
+  std::size_t record_bound_;           // ops at which the oldest values are next made leaves
+  bool flush_failed_ = false;          // since work was last begun
+  bool plan_ran_ = false;              // since drop_dead: it may have left values that nobody can read
+
+  std::uint32_t window_ops_ = 0;  // of the program's, since the window began
+  double window_program_ns_ = 0;  // totals at that moment
+  double window_replayed_ns_ = 0;
+  bool thrashing_ = false;
+  bool prefer_offload_ = false;  // because of it
+  bool failing_ = false;         // because of it: from now on everything is an error
 };
 
 }  // namespace refrain::engine

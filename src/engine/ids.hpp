@@ -20,9 +20,17 @@ using BufferId = Id<struct BufferTag>;  // an address range; stays valid while a
 using ValueId = Id<struct ValueTag>;    // the contents of a buffer between two writes
 using OpId = Id<struct OpTag>;          // a recorded operation
 using PagesId = Id<struct PagesTag>;    // one physical allocation
+using HostId = Id<struct HostTag>;      // one allocation of pinned host memory
 
 // What the port needs to issue an op again; the engine only carries it.
 using Payload = std::uint64_t;
+
+// Of a value's bytes. Equal bytes have equal digests; unequal ones differ but for 1 in 2^128 by chance.
+struct Digest {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  friend constexpr bool operator==(const Digest&, const Digest&) = default;
+};
 
 }  // namespace refrain::engine
 

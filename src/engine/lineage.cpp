@@ -2,6 +2,7 @@
 #include "engine/lineage.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace refrain::engine {
 
@@ -15,16 +16,14 @@ ValueId Lineage::add_value(BufferId home, Bytes bytes) {
     free_values_.pop_back();
   }
   Value& v = values_[id.index];
+  std::vector<OpId> consumers = std::move(v.consumers);
+  consumers.clear();  // keeps its capacity: slots are used again without an allocation
+  v = Value{};
+  v.consumers = std::move(consumers);
   v.home = home;
-  v.location = {};
-  v.producer = {};
   v.bytes = bytes;
   v.alive = true;
   v.current = true;
-  v.in_place_depth = 0;
-  v.locks = 0;
-  v.last_access_ns = 0;
-  v.consumers.clear();  // keeps its capacity: slots are used again without an allocation
   return id;
 }
 
@@ -137,7 +136,8 @@ const char* Lineage::check_invariants() const {
     if (!v.alive) continue;
     const ValueId id{static_cast<std::uint32_t>(i)};
     if (!needed(v)) return "a value that nothing needs is kept";
-    if (!v.resident() && v.leaf()) return "a leaf has lost its bytes";
+    if (!v.at_hand() && v.leaf()) return "a leaf has lost its bytes";
+    if (v.on_probation && (!v.host || !v.digested)) return "nothing stands by for a value on probation";
     if (v.producer) {
       const Op& op = ops_[v.producer.index];
       if (!op.alive) return "a value's producer is gone";

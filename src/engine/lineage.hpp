@@ -17,17 +17,26 @@ struct Value {
   BufferId
       home;  // the buffer it was written to; after a free or an overwrite that buffer holds something else
   BufferId location;  // where its bytes are now; none: evicted, or dropped
+  HostId host;        // a copy of its bytes in host memory; none: there is none
   OpId producer;      // none: a leaf
   Bytes bytes = 0;
   bool alive = false;
-  bool current = false;                 // the program can read it: it is what its home holds
+  bool current = false;       // the program can read it: it is what its home holds
+  bool to_compare = false;    // with the digest, when it comes back from where it is going
+  bool on_probation = false;  // evicted: computed again, then compared; the host copy is in case
+  bool digested = false;
   std::uint32_t in_place_depth = 0;     // how many older versions of its buffer it was made from in place
   std::uint32_t locks = 0;              // above 0: must stay where it is
+  std::uint32_t reserves = 0;           // above 0: may leave only by a copy to the host
+  std::uint64_t refused = 0;            // the last attempt at making room that could not evict it
   std::uint32_t resident_position = 0;  // in Engine's list of resident values, while it has a location
   double last_access_ns = 0;            // on the engine's clock of op time
+  Digest digest;                        // of its bytes, where digested
   std::vector<OpId> consumers;          // ops that have it among their inputs
 
   bool resident() const noexcept { return static_cast<bool>(location); }
+  // Its bytes can be had without computing anything.
+  bool at_hand() const noexcept { return location || (host && !on_probation); }
   bool leaf() const noexcept { return !producer; }
 };
 
@@ -37,7 +46,9 @@ struct OpUse {
   ValueId output;  // the version it wrote; none: only read, or that version is kept no longer
   std::uint32_t consumer_position = 0;  // of this op in input's consumers
   Bytes bytes = 0;                      // of the buffer, for scratch when the output is kept no longer
+  bool read = false;  // by the op itself: more than what a partial write leaves of an old version
   bool written = false;
+  bool whole = false;  // every byte is written
 };
 
 struct Op {
@@ -74,6 +85,7 @@ class Lineage {
   void sever(ValueId id);
 
   std::size_t value_count() const noexcept { return values_.size() - free_values_.size(); }
+  std::size_t value_slots() const noexcept { return values_.size(); }
   std::size_t op_count() const noexcept { return ops_.size() - free_ops_.size(); }
   double cost_ns(const Op& op) const noexcept { return cost_ns(op.cost_class); }
   // 0 for a class that nobody has given a cost yet.

@@ -1,7 +1,11 @@
 // What the engine tells whoever keeps the log. Facts only; the reader decides what is worth a line.
 #pragma once
 
+#include <span>
+
 #include "engine/ids.hpp"
+#include "engine/policy.hpp"
+#include "engine/trust.hpp"
 
 namespace refrain::engine {
 
@@ -14,6 +18,9 @@ struct Eviction {
   double runner_up_score;    // of the next candidate; equal to score if there was none
   std::uint32_t candidates;  // how many values could have gone
   double idle_ns;            // op time since its last access
+  Leave leave;               // how it is meant to come back
+  bool on_probation;         // computed again, with a copy on the host in case
+  Bytes copied_bytes;        // to the host, for this
 };
 
 struct Rematerialisation {
@@ -21,6 +28,8 @@ struct Rematerialisation {
   Bytes bytes;
   std::uint64_t ops;  // replayed since the last of these events: its plan's, counted once
   double cost_ns;     // their recorded cost
+  bool from_host;     // copied in
+  bool compared;      // with the digest from its eviction
 };
 
 struct OutOfMemory {
@@ -29,6 +38,34 @@ struct OutOfMemory {
   Bytes cap_bytes;
   Bytes evictable_bytes;
   Bytes pinned_bytes;
+  Bytes host_bytes;  // copies of values
+};
+
+// A leaf is overwritten that evicted values would have been computed from.
+struct Saved {
+  enum class Means : std::uint8_t { kAside, kOffloaded, kBroughtBack };
+  BufferId buffer;
+  Bytes bytes;
+  Means means;
+  std::uint32_t dependents;  // that would have been lost
+};
+
+// Bytes that are not what they were at eviction.
+struct Mismatch {
+  BufferId buffer;
+  Bytes bytes;
+  Payload payload;           // of the op that made it; 0 where it came from the host
+  std::uint32_t cost_class;  // of that op
+  KernelIndex kernel;        // now in quarantine; kNoKernel: it came from the host
+  Digest expected;
+  Digest found;
+  bool repaired;  // from the host copy, or by computing it: nothing is lost
+};
+
+// Recomputation took more than the set share of a window.
+struct Thrashing {
+  double replayed_ns;
+  double program_ns;
 };
 
 class Observer {
@@ -37,6 +74,9 @@ class Observer {
   virtual void on_evict(const Eviction& eviction) = 0;
   virtual void on_rematerialise(const Rematerialisation& rematerialisation) = 0;
   virtual void on_out_of_memory(const OutOfMemory& out_of_memory) = 0;
+  virtual void on_save(const Saved& saved) = 0;
+  virtual void on_mismatch(const Mismatch& mismatch) = 0;
+  virtual void on_thrash(const Thrashing& thrashing) = 0;
 };
 
 }  // namespace refrain::engine

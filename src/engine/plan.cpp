@@ -12,7 +12,7 @@ class Planner {
     for (const ValueId target : targets) plan_.instances[kept(target)].target = true;
     for (const ValueId target : targets) {
       const std::int32_t instance = kept(target);
-      if (!produced_[instance]) push(instance);
+      if (!produced_[instance]) make(instance);
       while (!frames_.empty()) advance();
     }
     return std::move(plan_);
@@ -41,6 +41,14 @@ class Planner {
     const std::int32_t instance = add(value, InstanceKind::kKept, lineage_.value(value).bytes);
     shared_.emplace(value, instance);
     return instance;
+  }
+
+  // Copied in at once, or by a frame on the stack.
+  void make(std::int32_t instance) {
+    const Value& v = lineage_.value(plan_.instances[instance].value);
+    if (!v.host || (v.on_probation && plan_.instances[instance].target)) return push(instance);
+    plan_.steps.push_back({.op = {}, .uses = {{.instance = instance, .resident = {}}}});
+    produced_[instance] = true;
   }
 
   void push(std::int32_t instance) {
@@ -85,7 +93,7 @@ class Planner {
       const std::int32_t instance = kept(use.input);
       ++plan_.instances[instance].reads;
       step_use.instance = instance;
-      if (!produced_[instance]) push(instance);
+      if (!produced_[instance]) make(instance);
     }
   }
 
@@ -109,7 +117,8 @@ class Planner {
     }
     frames_[frame].step.uses[slot].instance = instance;
     if (!use.input) return;
-    if (lineage_.value(use.input).resident()) {
+    const Value& old = lineage_.value(use.input);
+    if (old.resident() || old.host) {
       frames_[frame].step.uses[slot].resident = use.input;
       plan_.boundary.push_back(use.input);
     } else {

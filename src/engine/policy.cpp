@@ -2,14 +2,29 @@
 #include "engine/policy.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace refrain::engine {
 
-double DtrPolicy::score(ValueId id, double now_ns) {
+Candidate DtrPolicy::score(ValueId id, double now_ns, bool may_drop, bool may_offload) {
   const Value& v = lineage_.value(id);
   // One nanosecond: a value that was touched by the op just issued is as fresh as can be, not infinitely so.
   const double staleness_ns = std::max(now_ns - v.last_access_ns, 1.0);
-  return neighbourhood_cost_ns(id) / (static_cast<double>(v.bytes) * staleness_ns);
+  Candidate candidate;
+  double cost_ns = std::numeric_limits<double>::infinity();
+  if (may_offload) {
+    cost_ns = transfer(v.bytes) * (v.host ? 1 : 2);  // with a copy there already, only the way back
+    candidate.leave = Leave::kOffload;
+  }
+  if (may_drop) {
+    const double recompute_ns = neighbourhood_cost_ns(id);
+    if (recompute_ns <= cost_ns) {
+      cost_ns = recompute_ns;
+      candidate.leave = Leave::kDrop;
+    }
+  }
+  candidate.score = cost_ns / (static_cast<double>(v.bytes) * staleness_ns);
+  return candidate;
 }
 
 double DtrPolicy::neighbourhood_cost_ns(ValueId id) {
@@ -24,7 +39,7 @@ double DtrPolicy::neighbourhood_cost_ns(ValueId id) {
   return cost_ns;
 }
 
-// Ops behind inputs that are not resident, and behind theirs.
+// Ops behind inputs that are not at hand, and behind theirs. What the host has is copied, not computed.
 void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
   while (!stack_.empty()) {
     const ValueId id = stack_.back();
@@ -34,6 +49,10 @@ void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
       if (!use.input) continue;
       const Value& input = lineage_.value(use.input);
       if (input.resident()) continue;
+      if (input.at_hand()) {
+        cost_ns += transfer(input.bytes);
+        continue;
+      }
       Op& op = lineage_.op(input.producer);
       if (op.visited == stamp) continue;
       op.visited = stamp;
@@ -53,7 +72,7 @@ void DtrPolicy::visit_descendants(std::uint64_t stamp, double& cost_ns) {
       if (op.visited == stamp) continue;
       bool lost = false;
       for (const OpUse& use : op.uses) {
-        if (!use.output || lineage_.value(use.output).resident()) continue;
+        if (!use.output || lineage_.value(use.output).at_hand()) continue;
         lost = true;
         stack_.push_back(use.output);
       }

@@ -1,18 +1,12 @@
-// Where values are: placing, evicting, dropping them, and carrying out plans. The other half of class Engine;
-// must not look at what the program asks for, only at what must be resident.
+// Where values are: placing and locking them, bringing back what an op needs, and carrying out plans. Part of
+// class Engine; must not look at what the program asks for, only at what must be resident.
 #include <algorithm>
-#include <limits>
+#include <functional>
 #include <utility>
 
 #include "engine/engine.hpp"
 
 namespace refrain::engine {
-
-bool Engine::evictable(const Value& v) const {
-  if (!v.resident() || v.leaf() || v.locks != 0) return false;
-  const Buffer& b = memory_.buffer(v.location);
-  return !b.adopted && !b.pinned && b.holds == 0;
-}
 
 void Engine::place(ValueId id, BufferId buffer) {
   Value& v = lineage_.value(id);
@@ -38,22 +32,57 @@ void Engine::lock(ValueId value) {
   locked_.push_back(value);
 }
 
-void Engine::unlock(ValueId value) {
-  const auto it = std::find(locked_.rbegin(), locked_.rend(), value);
-  --lineage_.value(value).locks;
-  *it = locked_.back();
-  locked_.pop_back();
+void Engine::unlock_down_to(std::size_t count) {
+  while (locked_.size() > count) {
+    --lineage_.value(locked_.back()).locks;
+    locked_.pop_back();
+  }
+}
+
+void Engine::reserve(ValueId value) {
+  ++lineage_.value(value).reserves;
+  reserved_.push_back({value, plan_number_});
+}
+
+void Engine::unreserve(ValueId value) {
+  const auto it = std::find_if(reserved_.rbegin(), reserved_.rend(),
+                               [&](const Reserved& reserved) { return reserved.value == value; });
+  if (it == reserved_.rend()) return;
+  --lineage_.value(value).reserves;
+  *it = reserved_.back();
+  reserved_.pop_back();
+}
+
+void Engine::unreserve_plan(std::uint32_t plan) {
+  std::erase_if(reserved_, [&](const Reserved& reserved) {
+    if (reserved.plan != plan) return false;
+    --lineage_.value(reserved.value).reserves;
+    return true;
+  });
 }
 
 void Engine::unlock_all() {
-  for (const ValueId value : locked_) --lineage_.value(value).locks;
-  locked_.clear();
+  unlock_down_to(0);
+  for (const Reserved& reserved : reserved_) --lineage_.value(reserved.value).reserves;
+  reserved_.clear();
+  plan_number_ = 0;
+}
+
+void Engine::make_leaf(ValueId value) {
+  lineage_.value(value).on_probation = false;
+  lineage_.sever(value);
 }
 
 void Engine::on_value_dead(ValueId id) {
   Value& v = lineage_.value(id);
-  if (v.locks != 0) std::erase(locked_, id);  // its slot may soon be another value's
+  // Its slot may soon be another value's.
+  if (v.locks != 0) std::erase(locked_, id);
+  std::erase(brought_, id);
+  if (v.reserves != 0)
+    std::erase_if(reserved_, [&](const Reserved& reserved) { return reserved.value == id; });
   v.locks = 0;
+  v.reserves = 0;
+  release_host(v);
   if (!v.resident()) return;
   const BufferId buffer = displace(id);
   // A buffer of the program's has already got its next version, or is about to; any other is free now.
@@ -64,82 +93,88 @@ void Engine::on_op_dead(Payload payload) {
   device_.release_payload(payload);
 }
 
-bool Engine::obtain(BufferId buffer) {
-  while (!memory_.back(buffer)) {
-    if (!make_room(memory_.buffer(buffer).bytes)) return false;
+Status Engine::prepare_locked(std::span<const BufferUse> uses) {
+  if (failing_) return Status::kCorrupt;
+  lost_.clear();
+  prepared_.clear();
+  for (const BufferUse& use : uses) {
+    prepared_.push_back(use.buffer);
+    const ValueId current = memory_.buffer(use.buffer).current;
+    if (!current) continue;
+    if (lineage_.value(current).resident()) {
+      reserve(current);
+    } else if (needs_contents(use)) {
+      lost_.push_back(current);
+    }
   }
+  Status status = make_resident(lost_);
+  if (status != Status::kOk) return status;
+  // Saving the dependents of one leaf can make leaves of other values that this op overwrites, and can bring
+  // values home that were to be overwritten unseen: until nothing changes any more.
+  for (;;) {
+    status = hold_operands(uses);
+    if (status != Status::kOk) return status;
+    const ValueId threatened = first_threatened(uses);
+    if (!threatened) break;
+    status = save_dependents(threatened);
+    if (status != Status::kOk) return status;
+  }
+  bool filled = false;
+  for (const BufferUse& use : uses) {
+    // What nothing has written is zero here, so that it is the same whenever it is computed again.
+    if (memory_.buffer(use.buffer).current || !needs_contents(use)) continue;
+    device_.fill(use.buffer, memory_.buffer(use.buffer).extent_bytes);
+    filled = true;
+  }
+  return !filled || flush() ? Status::kOk : Status::kDeviceError;
+}
+
+// Every operand in its place, and locked there. What had to make way for the others in the meantime has a
+// copy on the host.
+Status Engine::hold_operands(std::span<const BufferUse> uses) {
+  flush_failed_ = false;
+  for (const BufferUse& use : uses) {
+    const ValueId current = memory_.buffer(use.buffer).current;
+    if (current && !lineage_.value(current).resident() && needs_contents(use)) {
+      if (!bring(current)) return out_of_memory(lineage_.value(current).bytes);
+    }
+    // A buffer that nobody has written yet has no value that a lock could hold; but nothing evicts it
+    // either.
+    if (!obtain(use.buffer)) return out_of_memory(memory_.buffer(use.buffer).bytes);
+    if (current && lineage_.value(current).resident()) lock(current);
+  }
+  return settle_brought() ? Status::kOk : Status::kDeviceError;
+}
+
+// Copies a value in that is not resident but at hand.
+bool Engine::bring(ValueId id) {
+  const Value& v = lineage_.value(id);
+  const bool home = v.current;
+  const BufferId storage = home ? v.home : scratch(v.bytes);
+  if (!storage || (home && !obtain(storage))) return false;
+  device_.copy_in(v.host, storage, v.bytes);
+  ++statistics_.restores;
+  statistics_.restored_bytes += v.bytes;
+  place(id, storage);
+  lock(id);
+  brought_.push_back(id);
   return true;
 }
 
-BufferId Engine::scratch(Bytes bytes) {
-  const Bytes unit = settings_.granularity_bytes;
-  const BufferId buffer = memory_.acquire((bytes + unit - 1) / unit * unit);
-  if (!buffer) return {};
-  if (obtain(buffer)) return buffer;
-  memory_.give_back(buffer);
-  return {};
-}
-
-// Gives up one thing: the cheapest value, or a leaf that only others' lineage needs.
-bool Engine::make_room(Bytes need_bytes) {
-  if (!memory_.fits_cap(need_bytes)) return false;
-  ValueId victim;
-  Eviction why{};
-  why.need_bytes = need_bytes;
-  why.free_bytes = memory_.cap_bytes() - std::min(memory_.cap_bytes(), memory_.used_bytes());
-  why.score = std::numeric_limits<double>::infinity();
-  why.runner_up_score = why.score;
-  for (const ValueId id : residents_) {
-    if (!evictable(lineage_.value(id))) continue;
-    const double score = policy_.score(id, now_ns_);
-    ++why.candidates;
-    if (score < why.score || !victim) {
-      why.runner_up_score = why.score;
-      why.score = score;
-      victim = id;
-    } else {
-      why.runner_up_score = std::min(why.runner_up_score, score);
-    }
-  }
-  if (!victim) return forget_dead_leaf();
-  if (why.candidates == 1) why.runner_up_score = why.score;
-  return evict(victim, why);
-}
-
-bool Engine::evict(ValueId id, const Eviction& why) {
-  const Value& v = lineage_.value(id);
-  Eviction eviction = why;
-  eviction.buffer = v.home;
-  eviction.bytes = memory_.buffer(v.location).bytes;
-  eviction.idle_ns = now_ns_ - v.last_access_ns;
-  const bool current = v.current;
-  if (!memory_.unback(v.location)) return false;
-  const BufferId buffer = displace(id);
-  if (!current) {
-    memory_.give_back(buffer);  // scratch of the plan that is being carried out: not the program's to know
+// false: what was copied in is not there, and only on the host as before.
+bool Engine::settle_brought() {
+  if (brought_.empty() || flush()) {
+    brought_.clear();
     return true;
   }
-  ++statistics_.evictions;
-  statistics_.evicted_bytes += eviction.bytes;
-  observer_.on_evict(eviction);
-  return true;
-}
-
-// Frees a leaf that the program can no longer read, where all who need it are resident: they become leaves
-// instead.
-bool Engine::forget_dead_leaf() {
-  for (const ValueId id : residents_) {
+  for (const ValueId id : brought_) {
     const Value& v = lineage_.value(id);
-    if (v.current || !v.leaf() || v.locks != 0 || memory_.buffer(v.location).adopted) continue;
-    const Dependents dependents = dependents_of(id);
-    if (!dependents.materialise.empty()) continue;
-    // What becomes a leaf here may have been queued only: it must really be there.
-    if (!flush()) return false;
-    for (const ValueId dependent : dependents.sever) {
-      if (lineage_.value(dependent).alive) lineage_.sever(dependent);
-    }
-    return !lineage_.value(id).alive;
+    if (!v.alive || !v.resident()) continue;
+    const BufferId buffer = displace(id);
+    memory_.make_idle(buffer);
+    if (!v.current) memory_.give_back(buffer);
   }
+  brought_.clear();
   return false;
 }
 
@@ -150,75 +185,118 @@ void Engine::drop_dead() {
   for (std::size_t i = residents_.size(); i-- > 0;) {
     const ValueId id = residents_[i];
     const Value& v = lineage_.value(id);
-    if (v.current || v.leaf() || v.locks != 0) continue;
+    if (v.current || v.leaf() || v.locks != 0 || v.reserves != 0) continue;
     memory_.give_back(displace(id));
   }
 }
 
+// Until nothing that came back turns out to be wrong: each time round, a kernel less is believed. What is on
+// probation has a plan of its own.
 Status Engine::make_resident(std::span<const ValueId> values) {
-  if (values.empty()) return Status::kOk;
-  Plan plan = plan_rematerialisation(lineage_, values);
-  return run_plan(plan);
+  std::vector<ValueId> missing(values.begin(), values.end());
+  const auto on_probation = [&](ValueId id) { return lineage_.value(id).on_probation; };
+  while (!missing.empty()) {
+    const auto alone = std::partition(missing.begin(), missing.end(), std::not_fn(on_probation));
+    const bool one = alone == missing.begin();
+    Plan plan = plan_rematerialisation(lineage_, {missing.begin(), one ? alone + 1 : alone});
+    const Status status = run_plan(plan);
+    if (status != Status::kOk) return status;
+    std::erase_if(missing, [&](ValueId id) { return lineage_.value(id).at_hand(); });
+  }
+  return Status::kOk;
 }
 
+// false: not all that was queued since work was last begun has happened.
 bool Engine::flush() {
-  if (device_.flush()) return true;
-  flush_failed_ = true;
-  return false;
+  if (!device_.flush()) flush_failed_ = true;
+  return !flush_failed_;
 }
 
 Status Engine::run_plan(Plan& plan) {
   flush_failed_ = false;
-  // Everything that a later step reads stays; each release of a lock below stands for one of these.
-  for (const ValueId value : plan.boundary) lock(value);
+  ++plan_number_;
+  // What a later step reads may leave by way of the host only.
+  for (const ValueId value : plan.boundary) reserve(value);
   plan_ran_ = true;
   instance_storage_.assign(plan.instances.size(), {});
-  restored_.clear();
-  std::vector<BufferId> bindings;
-  double cost_ns = 0;
-  Status status = Status::kOk;
-  for (const Step& step : plan.steps) {
-    if (!bind_step(plan, step, bindings)) {
-      status = Status::kOutOfMemory;
-      break;
-    }
-    const Op& op = lineage_.op(step.op);
-    device_.replay(op.payload, bindings);
-    cost_ns += lineage_.cost_ns(op);
-    now_ns_ += lineage_.cost_ns(op);
-    ++statistics_.replayed_ops;
-    ++unreported_ops_;
-    finish_step(plan, step);
+  products_.clear();
+  const double replayed_before_ns = statistics_.replayed_cost_ns;
+  const Status carried_out = carry_out(plan);
+  if (carried_out == Status::kOutOfMemory) {
+    drop_unfinished();
+    unreserve_plan(plan_number_);
   }
-  if (status == Status::kOutOfMemory) drop_unfinished();
-  if (!flush() || flush_failed_) {
+  if (!flush()) {
+    settle_brought();
     flush_failed_ = false;
-    for (const ValueId value : restored_) {
-      if (lineage_.value(value).alive && lineage_.value(value).resident()) {
-        // Whatever is in there is not the value; if the pages cannot be taken out now, they stay as idle
-        // ones.
-        const BufferId buffer = displace(value);
-        memory_.make_idle(buffer);
-        if (!lineage_.value(value).current) memory_.give_back(buffer);
-      }
-    }
+    abandon_products(0);
     return Status::kDeviceError;
   }
-  statistics_.replayed_cost_ns += cost_ns;
+  brought_.clear();
+  const Status verified = verify_products(plan);
+  report_products(statistics_.replayed_cost_ns - replayed_before_ns);
+  if (verified != Status::kOk || carried_out != Status::kOutOfMemory) return verified;
+  Bytes asked_bytes = 0;
+  for (const Instance& instance : plan.instances) asked_bytes = std::max(asked_bytes, instance.bytes);
+  return out_of_memory(asked_bytes);
+}
+
+Status Engine::carry_out(Plan& plan) {
+  std::vector<BufferId> bindings;
+  for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const std::size_t locks_before = locked_.size();
+    if (!bind_step(plan, step, bindings)) return Status::kOutOfMemory;
+    if (step.op) {
+      const Op& op = lineage_.op(step.op);
+      device_.replay(op.payload, bindings);
+      statistics_.replayed_cost_ns += lineage_.cost_ns(op);
+      now_ns_ += lineage_.cost_ns(op);
+      ++statistics_.replayed_ops;
+      ++unreported_ops_;
+    } else {
+      const Value& v = lineage_.value(plan.instances[step.uses[0].instance].value);
+      device_.copy_in(v.host, bindings[0], v.bytes);
+      ++statistics_.restores;
+      statistics_.restored_bytes += v.bytes;
+    }
+    finish_step(plan, step, i);
+    unlock_down_to(locks_before);
+  }
+  return Status::kOk;
+}
+
+// Whatever is in the products from that one on is not the values. If pages cannot be taken out now, they stay
+// as idle ones.
+void Engine::abandon_products(std::size_t first) {
+  for (std::size_t i = first; i < products_.size(); ++i) {
+    const ValueId id = products_[i].value;
+    if (!lineage_.value(id).alive) continue;
+    while (lineage_.value(id).reserves != 0) unreserve(id);
+    if (!lineage_.value(id).resident()) continue;
+    const BufferId buffer = displace(id);
+    memory_.make_idle(buffer);
+    if (!lineage_.value(id).current) memory_.give_back(buffer);
+  }
+  products_.resize(std::min(first, products_.size()));
+}
+
+void Engine::report_products(double cost_ns) {
   unreported_cost_ns_ += cost_ns;
-  for (const ValueId value : restored_) {
-    const Value& v = lineage_.value(value);
-    if (!v.alive || !v.current) continue;
+  for (const Product& product : products_) {
+    Value& v = lineage_.value(product.value);
+    if (!v.alive) continue;
+    // What was computed only on the way needs no copy once nobody waits for it.
+    if (v.host && !v.current && v.reserves == 0 && needs_no_guard(product.value)) release_host(v);
+    if (!v.current) continue;
     ++statistics_.rematerialisations;
     observer_.on_rematerialise({.buffer = v.home,
                                 .bytes = v.bytes,
                                 .ops = std::exchange(unreported_ops_, 0),
-                                .cost_ns = std::exchange(unreported_cost_ns_, 0)});
+                                .cost_ns = std::exchange(unreported_cost_ns_, 0),
+                                .from_host = product.from_host,
+                                .compared = product.compared});
   }
-  if (status != Status::kOutOfMemory) return status;
-  Bytes asked_bytes = 0;
-  for (const Instance& instance : plan.instances) asked_bytes = std::max(asked_bytes, instance.bytes);
-  return fail_out_of_memory(asked_bytes);
 }
 
 // The buffer in which an instance is made. Kept ones of the program's values go home; all else is scratch.
@@ -243,50 +321,76 @@ BufferId Engine::storage_for(Plan& plan, std::int32_t instance) {
   return storage;
 }
 
+// Where each use of the op is. What it reads is locked there until the step is done.
 bool Engine::bind_step(Plan& plan, const Step& step, std::vector<BufferId>& bindings) {
-  const Op& op = lineage_.op(step.op);
   bindings.clear();
   for (std::size_t i = 0; i < step.uses.size(); ++i) {
     const StepUse& use = step.uses[i];
-    if (use.instance < 0) {
-      bindings.push_back(lineage_.value(use.resident).location);
+    const OpUse* const of_op = step.op ? &lineage_.op(step.op).uses[i] : nullptr;
+    const bool written = !of_op || of_op->written;
+    const ValueId read = written            ? ValueId{}
+                         : use.instance < 0 ? use.resident
+                                            : plan.instances[use.instance].value;
+    if (read) {
+      if (lineage_.value(read).resident()) {
+        lock(read);
+      } else if (!bring(read)) {
+        return false;
+      }
+      bindings.push_back(lineage_.value(read).location);
       continue;
     }
     const BufferId storage = storage_for(plan, use.instance);
     if (!storage) return false;
-    if (op.uses[i].written && use.resident) {
-      device_.copy(lineage_.value(use.resident).location, storage, plan.instances[use.instance].bytes);
+    const Bytes bytes = plan.instances[use.instance].bytes;
+    if (written && use.resident) {
+      const Value& old = lineage_.value(use.resident);
+      old.resident() ? device_.copy(old.location, storage, bytes) : device_.copy_in(old.host, storage, bytes);
+    } else if (of_op && !of_op->input && !of_op->whole) {
+      device_.fill(storage, bytes);
     }
     bindings.push_back(storage);
   }
   return true;
 }
 
-void Engine::finish_step(Plan& plan, const Step& step) {
-  const Op& op = lineage_.op(step.op);
+void Engine::finish_step(Plan& plan, const Step& step, std::uint32_t index) {
   for (std::size_t i = 0; i < step.uses.size(); ++i) {
-    const std::int32_t index = step.uses[i].instance;
-    if (index < 0) continue;
-    Instance& instance = plan.instances[index];
-    if (op.uses[i].written) {
-      if (instance.kind == InstanceKind::kPrivate) continue;  // its storage goes on to the version after it
-      const BufferId storage = std::exchange(instance_storage_[index], BufferId{});
-      if (instance.kind == InstanceKind::kDiscard) {
-        memory_.give_back(storage);
-        continue;
-      }
-      place(instance.value, storage);
-      lineage_.value(instance.value).last_access_ns = now_ns_;
-      restored_.push_back(instance.value);
-      if (instance.target || instance.reads > 0) lock(instance.value);
-    } else if (instance.kind == InstanceKind::kDiscard) {
-      memory_.give_back(std::exchange(instance_storage_[index], BufferId{}));
-    } else if (--instance.reads == 0 && !instance.target) {
-      // Past its last reader: the program's values may be evicted again, others are dropped at once.
-      unlock(instance.value);
-      const Value& v = lineage_.value(instance.value);
-      if (!v.current && !v.leaf()) memory_.give_back(displace(instance.value));
+    if (step.uses[i].resident) unreserve(step.uses[i].resident);
+    const std::int32_t number = step.uses[i].instance;
+    if (number < 0) continue;
+    const Instance& instance = plan.instances[number];
+    const bool written = !step.op || lineage_.op(step.op).uses[i].written;
+    if (!written) {
+      finish_read(plan, number);
+      continue;
     }
+    if (instance.kind == InstanceKind::kPrivate) continue;  // its storage goes on to the version after it
+    const BufferId storage = std::exchange(instance_storage_[number], BufferId{});
+    if (instance.kind == InstanceKind::kDiscard) {
+      memory_.give_back(storage);
+      continue;
+    }
+    place(instance.value, storage);
+    lineage_.value(instance.value).last_access_ns = now_ns_;
+    products_.push_back({.value = instance.value, .step = index, .from_host = !step.op, .compared = false});
+    if (instance.target || instance.reads > 0) reserve(instance.value);
+  }
+}
+
+void Engine::finish_read(Plan& plan, std::int32_t number) {
+  Instance& instance = plan.instances[number];
+  if (instance.kind == InstanceKind::kDiscard) {
+    memory_.give_back(std::exchange(instance_storage_[number], BufferId{}));
+  } else if (--instance.reads == 0 && !instance.target) {
+    // Past its last reader: the program's values may be evicted again, others are dropped at once.
+    unreserve(instance.value);
+    const Value& v = lineage_.value(instance.value);
+    if (v.current || v.leaf()) return;
+    // The step that is being finished has locked it.
+    std::erase(locked_, instance.value);
+    lineage_.value(instance.value).locks = 0;
+    memory_.give_back(displace(instance.value));
   }
 }
 
@@ -301,97 +405,6 @@ void Engine::drop_unfinished() {
     }
     storage = {};
   }
-}
-
-Engine::Dependents Engine::dependents_of(ValueId value) {
-  Dependents dependents;
-  const std::uint64_t stamp = lineage_.new_stamp();
-  std::vector<ValueId> lost{value};
-  while (!lost.empty()) {
-    const ValueId id = lost.back();
-    lost.pop_back();
-    for (const OpId consumer : lineage_.value(id).consumers) {
-      Op& op = lineage_.op(consumer);
-      if (op.visited == stamp) continue;
-      op.visited = stamp;
-      for (const OpUse& use : op.uses) {
-        if (!use.output) continue;
-        const Value& output = lineage_.value(use.output);
-        if (output.resident()) {
-          dependents.sever.push_back(use.output);
-        } else if (output.current) {
-          dependents.materialise.push_back(use.output);
-        } else {
-          lost.push_back(use.output);
-        }
-      }
-    }
-  }
-  return dependents;
-}
-
-Bytes Engine::bytes_of(std::span<const ValueId> values) const {
-  Bytes bytes = 0;
-  for (const ValueId id : values) bytes += lineage_.value(id).bytes;
-  return bytes;
-}
-
-// Whether all leaves that others need, kept aside when they are overwritten, would hold less memory than all
-// that can be evicted today and would be leaves too, for as long as the program keeps it, if they were not.
-bool Engine::asides_are_smaller() const {
-  Bytes leaves = 0;
-  Bytes needed_leaves = 0;
-  for (const ValueId id : residents_) {
-    const Value& v = lineage_.value(id);
-    if (!v.current || !v.leaf()) continue;
-    leaves += v.bytes;
-    if (!v.consumers.empty()) needed_leaves += v.bytes;
-  }
-  return needed_leaves + leaves < wanted_bytes_;
-}
-
-// The bytes of a leaf are about to be overwritten. Those that would need them are brought back and made
-// leaves; or, where that costs more memory than the leaf itself, the leaf is copied aside. Where nothing has
-// ever been evicted, leaves cost nothing.
-Status Engine::save_dependents(ValueId value) {
-  Dependents dependents = dependents_of(value);
-  Bytes held_bytes = bytes_of(dependents.materialise);
-  if (statistics_.evictions > 0 && asides_are_smaller()) held_bytes += bytes_of(dependents.sever);
-  const bool aside_first = lineage_.value(value).bytes < held_bytes;
-  if (aside_first) {
-    if (keep_aside(value)) return Status::kOk;
-    dependents = dependents_of(value);  // the attempt may have evicted some of them
-  }
-  if (!dependents.materialise.empty()) {
-    // Those that are resident must not be evicted to make room for the others: both become leaves together.
-    const std::size_t locks_before = locked_.size();
-    for (const ValueId id : dependents.sever) lock(id);
-    const Status status = make_resident(dependents.materialise);
-    if (status != Status::kOk) {
-      while (locked_.size() > locks_before) unlock(locked_.back());
-      return status == Status::kOutOfMemory && !aside_first && keep_aside(value) ? Status::kOk : status;
-    }
-  }
-  for (const std::vector<ValueId>* values : {&dependents.sever, &dependents.materialise}) {
-    for (const ValueId id : *values) {
-      if (lineage_.value(id).alive) lineage_.sever(id);
-    }
-  }
-  return Status::kOk;
-}
-
-bool Engine::keep_aside(ValueId value) {
-  const BufferId aside = scratch(lineage_.value(value).bytes);
-  if (!aside) return false;
-  device_.copy(lineage_.value(value).location, aside, lineage_.value(value).bytes);
-  if (!flush()) {
-    memory_.give_back(aside);
-    return false;
-  }
-  displace(value);
-  place(value, aside);
-  aside_.push_back(value);
-  return true;
 }
 
 const char* Engine::check_invariants() const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <type_traits>
 
 #include "refrain/bytes.hpp"
 
@@ -32,12 +33,27 @@ std::optional<Level> parse_level(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<Policy> parse_policy(std::string_view text) {
-  return text == "dtr" ? std::optional(Policy::kDtr) : std::nullopt;
-}
+// The words of each type that has words: in the order of its values.
+template <class T>
+constexpr std::string_view kWords[] = {""};
+template <>
+constexpr std::string_view kWords<Policy>[] = {"dtr"};
+template <>
+constexpr std::string_view kWords<LogLevel>[] = {"evict"};
+template <>
+constexpr std::string_view kWords<Offload>[] = {"off", "leaves", "auto"};
+template <>
+constexpr std::string_view kWords<Verify>[] = {"off", "sample", "all"};
+template <>
+constexpr std::string_view kWords<OnMismatch>[] = {"continue", "stop", "fail"};
+template <>
+constexpr std::string_view kWords<OnThrash>[] = {"report", "stop", "offload", "fail"};
 
-std::optional<LogLevel> parse_log_level(std::string_view text) {
-  return text == "evict" ? std::optional(LogLevel::kEvict) : std::nullopt;
+template <class T>
+std::string words_of() {
+  std::string list;
+  for (const std::string_view word : kWords<T>) list += (list.empty() ? "" : ", ") + std::string(word);
+  return list;
 }
 
 // One overload a type, so that the table below needs no list of its own.
@@ -62,11 +78,21 @@ bool parse_into(Switch& out, std::string_view text) {
 bool parse_into(Level& out, std::string_view text) {
   return take(out, text, parse_level);
 }
-bool parse_into(Policy& out, std::string_view text) {
-  return take(out, text, parse_policy);
+bool parse_into(HostLimit& out, std::string_view text) {
+  return parse_into(static_cast<Limit&>(out), text);
 }
-bool parse_into(LogLevel& out, std::string_view text) {
-  return take(out, text, parse_log_level);
+bool parse_into(Share& out, std::string_view text) {
+  const auto value = text.ends_with('%') ? parse_limit(text) : std::nullopt;
+  if (value) out.value = value->percent / 100;
+  return value.has_value();
+}
+template <class T>
+requires std::is_enum_v<T>
+bool parse_into(T& out, std::string_view text) {
+  const auto word = std::find(std::begin(kWords<T>), std::end(kWords<T>), text);
+  if (word == std::end(kWords<T>)) return false;
+  out = static_cast<T>(word - std::begin(kWords<T>));
+  return true;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -113,13 +139,38 @@ std::optional<Limit> parse_limit(std::string_view text) {
   return Limit{.kind = Limit::Kind::kBytes, .bytes = *bytes, .percent = 0};
 }
 
-std::string_view forms_of(std::string_view type) {
-  if (type == "Limit") return "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
+std::string forms_of(std::string_view type) {
+  if (type == "Limit" || type == "HostLimit") {
+    return "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
+  }
+  if (type == "Share") return "90% (above 0, at most 100)";
   if (type == "Switch") return "on, off, 1, 0, true, false, yes, no";
   if (type == "Level") return "0, 1, 2, 3";
-  if (type == "Policy") return "dtr";
-  if (type == "LogLevel") return "evict";
+  if (type == "Policy") return words_of<Policy>();
+  if (type == "Offload") return words_of<Offload>();
+  if (type == "Verify") return words_of<Verify>();
+  if (type == "OnMismatch") return words_of<OnMismatch>();
+  if (type == "OnThrash") return words_of<OnThrash>();
+  if (type == "LogLevel") return words_of<LogLevel>();
   return "text";
+}
+
+std::vector<std::string> conflicts(const Options& options) {
+  std::vector<std::string> sentences;
+  const bool capped = options.limit.value.kind != Limit::Kind::kOff;
+  if (!capped || options.host_limit.value.kind != Limit::Kind::kOff) return sentences;
+  if (options.verify.value != Verify::kOff) {
+    sentences.push_back(
+        "verification (" + options.verify.text +
+        ") keeps copies on the host until kernels are trusted, and the host limit is off: give it "
+        "some memory, or turn verification off");
+  }
+  if (options.offload.value != Offload::kOff && options.offload.source != Source::kDefault) {
+    sentences.push_back(
+        "offload (" + options.offload.text +
+        ") copies to the host, and the host limit is off: give it some memory, or turn offload off");
+  }
+  return sentences;
 }
 
 std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
@@ -133,7 +184,7 @@ std::string set(Options& options, std::string_view environment, std::string_view
     }                                                                                                       \
     if (!parse_into(setting.value, text)) {                                                                 \
       return std::string(called) + "=" + std::string(text) +                                                \
-             " is not understood; accepted: " + std::string(forms_of(#type));                               \
+             " is not understood; accepted: " + forms_of(#type);                                            \
     }                                                                                                       \
     setting.text = text;                                                                                    \
     setting.source = source;                                                                                \

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/settings.hpp"
+
 namespace refrain::options {
 
 struct Limit {
@@ -16,9 +18,19 @@ struct Limit {
   std::uint64_t bytes = 0;
   double percent = 0;  // of the device's memory
 };
+// Of the machine's memory. kOff: none.
+struct HostLimit : Limit {};
 using Text = std::string;
 using Switch = bool;
 using Level = int;
+// Between 0 and 1.
+struct Share {
+  double value = 0;
+};
+using engine::Offload;
+using engine::OnMismatch;
+using engine::OnThrash;
+using engine::Verify;
 enum class Policy { kDtr };
 enum class LogLevel { kEvict };
 
@@ -46,12 +58,15 @@ std::span<const Description> descriptions();
 
 // nullopt: not one of the accepted forms, which `forms_of` names.
 std::optional<Limit> parse_limit(std::string_view text);
-std::string_view forms_of(std::string_view type);
+std::string forms_of(std::string_view type);
 
 // Sets one option by its environment name. Returns the sentence that says what is wrong, or an empty string.
 // called: how the user named it ("REFRAIN_LIMIT" or "--limit").
 std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
                 std::string_view called);
+
+// Values that make no sense together: a sentence each.
+std::vector<std::string> conflicts(const Options& options);
 
 // All REFRAIN_* variables of an environment (as in `environ`). Empty means unset. Unknown ones are errors,
 // with a suggestion. The options hold defaults where nothing, or something wrong, was given.

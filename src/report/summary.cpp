@@ -34,6 +34,11 @@ std::string headline(const Summary& s) {
     return fmt::format("oom - {} request{} refused; the program wanted {} at peak, limit {}", t.oom,
                        t.oom == 1 ? " was" : "s were", wanted, format_bytes(t.limit_bytes));
   }
+  if (word == "corrupt") {
+    return fmt::format(
+        "CORRUPT - {} came back different, with no copy to put in {} place: do not use the results",
+        count(t.unrepaired, "value"), t.unrepaired == 1 ? "its" : "their");
+  }
   const std::string inside = t.limit_bytes == 0
                                  ? fmt::format("no limit, held {} at peak", format_bytes(t.peak_bytes))
                                  : fmt::format("ran inside {}", format_bytes(t.limit_bytes));
@@ -44,10 +49,21 @@ void add(event::End& totals, const trace::Event& event) {
   if (const auto* evict = std::get_if<event::Evict>(&event)) {
     ++totals.evictions;
     totals.evicted_bytes += evict->bytes;
+    totals.offloads += evict->copied_bytes != 0 ? 1 : 0;
+    totals.offloaded_bytes += evict->copied_bytes;
   } else if (const auto* back = std::get_if<event::Rematerialise>(&event)) {
     ++totals.rematerialisations;
     totals.replayed_ops += back->ops;
     totals.replayed_ns += back->cost_ns;
+    totals.compared += back->compared;
+    totals.restores += back->from_host;
+    totals.restored_bytes += back->from_host != 0 ? back->bytes : 0;
+  } else if (const auto* mismatch = std::get_if<event::Mismatch>(&event)) {
+    ++totals.mismatches;
+    ++totals.compared;
+    totals.unrepaired += mismatch->repaired != 0 ? 0 : 1;
+  } else if (std::holds_alternative<event::Thrash>(event)) {
+    ++totals.thrashing_windows;
   } else if (const auto* oom = std::get_if<event::Oom>(&event)) {
     ++totals.oom;
     totals.limit_bytes = oom->limit_bytes;
@@ -81,6 +97,7 @@ Summary from_log(std::istream& in, std::string log_path) {
 
 std::string verdict(const Summary& s) {
   if (!s.ended) return "killed";
+  if (s.totals.unrepaired > 0) return "corrupt";
   if (s.totals.oom > 0) return "oom";
   if (s.totals.launches == 0 && s.totals.peak_bytes == 0 && s.totals.unmanaged_bytes == 0) return "idle";
   if (s.totals.unmanaged_bytes > 0) return "partial";
@@ -110,6 +127,17 @@ std::string to_text(const Summary& s) {
              more;
     }
     row("device time lost", seconds(t.replayed_ns), more);
+  }
+  if (t.offloads > 0) {
+    row("on the host at most", format_bytes(t.host_peak_bytes),
+        fmt::format("{} copied out, {}; back {}", count(t.offloads, "value"), format_bytes(t.offloaded_bytes),
+                    format_bytes(t.restored_bytes)));
+  }
+  if (t.compared > 0) {
+    row("compared", count(t.compared, "value"),
+        t.mismatches == 0 ? "all as they were"
+                          : fmt::format("{} differed, {} put right; {} in quarantine", t.mismatches,
+                                        t.mismatches - t.unrepaired, count(t.quarantined, "kernel")));
   }
   if (t.unreplayable > 0) {
     row("not replayable", fmt::format("{}", t.unreplayable),

@@ -22,7 +22,8 @@ Summary from_totals(const event::End& totals, std::string log_path, std::uint64_
 // Throws trace::Error.
 Summary from_log(std::istream& in, std::string log_path);
 
-// ok, idle (no device memory, no kernel), partial (something was not managed), oom, killed.
+// ok, corrupt (a value came back different), idle (no device memory, no kernel), partial (something was not
+// managed), oom, killed.
 std::string verdict(const Summary& summary);
 // At most 12 lines of 100 columns, each with the prefix "refrain:" or indented under it.
 std::string to_text(const Summary& summary);

@@ -18,7 +18,16 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using Event = std::variant<event::Evict, event::Rematerialise, event::Oom, event::Note, event::End>;
+// One of the events of events.def; never std::monostate.
+#define BEGIN_EVENT(Type, kind) , event::Type
+#define FIELD(type, name, meaning)
+#define END_EVENT(Type)
+using Event = std::variant<std::monostate
+#include "refrain/events.def"
+                           >;
+#undef BEGIN_EVENT
+#undef FIELD
+#undef END_EVENT
 
 struct Line {
   std::uint64_t seq = 0;

@@ -17,7 +17,18 @@ struct SilentObserver final : engine::Observer {
   void on_evict(const engine::Eviction&) override { ++evictions; }
   void on_rematerialise(const engine::Rematerialisation&) override { ++rematerialisations; }
   void on_out_of_memory(const engine::OutOfMemory&) override { ++out_of_memory; }
+  void on_save(const engine::Saved&) override {}
+  void on_mismatch(const engine::Mismatch&) override { ++mismatches; }
+  void on_thrash(const engine::Thrashing&) override {}
+  int mismatches = 0;
 };
+
+// Neither offload nor verification. 0: no limit.
+inline options::Options limited_to(std::uint64_t bytes) {
+  options::Options options;
+  if (bytes != 0) options.limit.value = {.kind = options::Limit::Kind::kBytes, .bytes = bytes, .percent = 0};
+  return options;
+}
 
 class WithDriver : public ::testing::Test {
  protected:

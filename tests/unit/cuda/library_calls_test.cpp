@@ -41,8 +41,7 @@ class LibraryCalls : public WithDriver {
     read_ = function<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2");
   }
   void make(std::uint64_t limit_bytes) {
-    const options::Limit limit{.kind = options::Limit::Kind::kBytes, .bytes = limit_bytes, .percent = 0};
-    runtime_ = std::make_unique<Runtime>(driver_, observer_, limit,
+    runtime_ = std::make_unique<Runtime>(driver_, observer_, limited_to(limit_bytes),
                                          [this](const std::string& text) { notes_.push_back(text); });
   }
   CUdeviceptr allocate(std::size_t bytes = kBytes) {
@@ -57,7 +56,8 @@ class LibraryCalls : public WithDriver {
             .end = bytes,
             .read = false,
             .written = true,
-            .whole = true};
+            .whole = true,
+            .undefined = false};
   }
   std::optional<CUresult> fill(CUdeviceptr to, unsigned value, std::size_t bytes = kBytes) {
     const Fill record{to, bytes, value};

@@ -19,9 +19,7 @@ class RuntimeOverDriver : public WithDriver {
     write_ = function<CUresult(CUdeviceptr, const void*, std::size_t)>("cuMemcpyHtoD_v2");
   }
   std::unique_ptr<Runtime> make(std::uint64_t limit_bytes) {
-    options::Limit limit;
-    if (limit_bytes) limit = {.kind = options::Limit::Kind::kBytes, .bytes = limit_bytes, .percent = 0};
-    return std::make_unique<Runtime>(driver_, observer_, limit,
+    return std::make_unique<Runtime>(driver_, observer_, limited_to(limit_bytes),
                                      [this](const std::string& text) { notes_.push_back(text); });
   }
   CUdeviceptr allocate(Runtime& runtime, std::size_t bytes = kBytes) {

@@ -1,5 +1,7 @@
 // Hand-written cases of values and versions: each names the situation of design.md, section 4, that it stands
 // for.
+#include <gtest/gtest.h>
+
 #include "program.hpp"
 
 namespace refrain::engine::test {
@@ -423,6 +425,25 @@ TEST(Engine, LongChainNeedsNoDeepStack) {
   p.upload(c);
   p.free(c);
   EXPECT_TRUE(p.download(previous));
+}
+
+// A library's workspace: nobody wants what is in it, so that it is no value, and a replay gets another one.
+TEST(Engine, AWorkspaceIsNoValue) {
+  Program p(3 * kPage);
+  const BufferId x = p.allocate(1);
+  p.upload(x);
+  const BufferId workspace = p.allocate(1);
+  std::vector<BufferId> outs;
+  for (int i = 0; i < 4; ++i) {
+    outs.push_back(p.allocate(1));
+    P::Use use = P::whole(workspace);
+    use.undefined = true;
+    EXPECT_EQ(p.op({P::in(x), P::whole(outs.back()), use}), Status::kOk);
+    EXPECT_FALSE(p.engine.memory().buffer(workspace).current);
+  }
+  EXPECT_GT(p.observer.evictions, 0);
+  for (const BufferId b : outs) EXPECT_TRUE(p.download(b));
+  EXPECT_GT(p.observer.rematerialisations, 0);
 }
 
 }  // namespace

@@ -93,5 +93,50 @@ TEST(Options, EveryDefaultIsAccepted) {
   }
 }
 
+TEST(Options, WordsAreTakenInEveryFormAndNothingElseIs) {
+  struct Case {
+    const char* variable;
+    std::vector<const char*> good;
+    std::vector<const char*> bad;
+  };
+  const Case cases[] = {
+      {"REFRAIN_OFFLOAD", {"off", "leaves", "auto"}, {"on", "Auto", "", "all"}},
+      {"REFRAIN_VERIFY", {"off", "sample", "all"}, {"on", "some", ""}},
+      {"REFRAIN_ON_MISMATCH", {"continue", "stop", "fail"}, {"abort", ""}},
+      {"REFRAIN_ON_THRASH", {"report", "stop", "offload", "fail"}, {"off", ""}},
+      {"REFRAIN_HOST_LIMIT", {"8GiB", "25%", "off"}, {"8", "0%", "101%"}},
+      {"REFRAIN_THRASH_SHARE", {"90%", "0.5%", "100%"}, {"90", "0%", "0.9", "8GiB", "off"}},
+  };
+  for (const Case& c : cases) {
+    Options options;
+    for (const char* text : c.good)
+      EXPECT_EQ(set(options, c.variable, text, Source::kFlag, c.variable), "") << text;
+    for (const char* text : c.bad) {
+      const std::string error = set(options, c.variable, text, Source::kFlag, c.variable);
+      EXPECT_NE(error.find("is not understood; accepted: "), std::string::npos) << c.variable << "=" << text;
+    }
+  }
+  Options options;
+  EXPECT_EQ(set(options, "REFRAIN_ON_THRASH", "offload", Source::kFlag, ""), "");
+  EXPECT_EQ(options.on_thrash.value, OnThrash::kOffload);
+  EXPECT_EQ(set(options, "REFRAIN_VERIFY", "all", Source::kFlag, ""), "");
+  EXPECT_EQ(options.verify.value, Verify::kAll);
+  EXPECT_EQ(set(options, "REFRAIN_THRASH_SHARE", "75%", Source::kFlag, ""), "");
+  EXPECT_DOUBLE_EQ(options.thrash_share.value.value, 0.75);
+}
+
+TEST(Options, WhatMakesNoSenseTogetherIsASentence) {
+  const char* const capped[] = {"REFRAIN_LIMIT=8GiB", "REFRAIN_HOST_LIMIT=off", nullptr};
+  EXPECT_EQ(conflicts(from_environment(capped).options).size(), 1u);  // verification is on by default
+  const char* const both[] = {"REFRAIN_LIMIT=8GiB", "REFRAIN_HOST_LIMIT=off", "REFRAIN_OFFLOAD=leaves",
+                              nullptr};
+  EXPECT_EQ(conflicts(from_environment(both).options).size(), 2u);
+  const char* const neither[] = {"REFRAIN_LIMIT=8GiB", "REFRAIN_HOST_LIMIT=off", "REFRAIN_VERIFY=off",
+                                 nullptr};
+  EXPECT_TRUE(conflicts(from_environment(neither).options).empty());
+  const char* const no_cap[] = {"REFRAIN_HOST_LIMIT=off", nullptr};
+  EXPECT_TRUE(conflicts(from_environment(no_cap).options).empty());
+}
+
 }  // namespace
 }  // namespace refrain::options

@@ -10,7 +10,13 @@ FORMS = {
     "Limit": "`8GiB`, `8G`, `512MiB`, `1.5G` (a unit is needed; K, M, G, T are powers of 1024), `80%` or `off`",
     "Switch": "`on`, `off`, `1`, `0`, `true`, `false`, `yes`, `no`",
     "Level": "`0`, `1`, `2`, `3`",
+    "HostLimit": "`8GiB`, `8G`, `512MiB`, `1.5G` (with a unit), `25%` of the machine's memory, or `off`",
+    "Share": "`90%` (above 0, at most 100)",
     "Policy": "`dtr`",
+    "Offload": "`off`, `leaves`, `auto`",
+    "Verify": "`off`, `sample`, `all`",
+    "OnMismatch": "`continue`, `stop`, `fail`",
+    "OnThrash": "`report`, `stop`, `offload`, `fail`",
     "LogLevel": "`evict`",
     "Text": "text",
 }

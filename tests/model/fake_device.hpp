@@ -3,14 +3,14 @@
 // device.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "must.hpp"
 
 namespace refrain::engine::test {
 
@@ -27,6 +27,8 @@ struct FakeUse {
 
 struct FakeOp {
   std::uint64_t seed = 0;
+  bool unstable = false;  // gives something else each time
+  std::uint64_t runs = 0;
   std::vector<FakeUse> uses;
 };
 
@@ -40,14 +42,14 @@ class FakeDevice final : public Device {
   }
   // As the program itself would run it.
   void run(Payload payload, std::span<const BufferId> buffers) {
-    ASSERT_TRUE(queue_.empty()) << "the program's op overtakes replays";
+    must(queue_.empty(), "the program's op overtakes replays");
     execute(ops_.at(payload), buffers);
   }
   std::uint64_t& contents(BufferId buffer) {
     const auto adopted = adopted_.find(buffer.index);
     if (adopted != adopted_.end()) return adopted->second;
     const auto it = mapped_.find(buffer.index);
-    EXPECT_TRUE(it != mapped_.end()) << "buffer " << buffer.index << " is not mapped";
+    must(it != mapped_.end(), "a buffer is used that is not mapped");
     static std::uint64_t nothing = 0;
     return it == mapped_.end() ? nothing : pages_.at(it->second.index).contents;
   }
@@ -74,20 +76,20 @@ class FakeDevice final : public Device {
     pages_[id.index] = {bytes, mix(0xbad, next_pages_)};
     physical_bytes_ += bytes;
     peak_physical_bytes = std::max(peak_physical_bytes, physical_bytes_);
-    EXPECT_LE(physical_bytes_, cap_bytes_) << "the cap is exceeded";
+    must(physical_bytes_ <= cap_bytes_, "the cap is exceeded");
     return id;
   }
   void destroy_pages(PagesId pages) override {
     ++driver_calls;
-    for (const auto& [buffer, mapped] : mapped_) EXPECT_FALSE(mapped == pages) << "destroyed while mapped";
+    for (const auto& [buffer, mapped] : mapped_) must(!(mapped == pages), "destroyed while mapped");
     physical_bytes_ -= pages_.at(pages.index).bytes;
     pages_.erase(pages.index);
   }
   bool map(BufferId buffer, PagesId pages) override {
     ++driver_calls;
-    EXPECT_FALSE(mapped_.contains(buffer.index));
-    EXPECT_EQ(reserved_.at(buffer.index), pages_.at(pages.index).bytes);
-    for (const auto& [other, mapped] : mapped_) EXPECT_FALSE(mapped == pages) << "mapped twice";
+    must(!mapped_.contains(buffer.index), "mapped where something is mapped");
+    must(reserved_.at(buffer.index) == pages_.at(pages.index).bytes, "pages of another size");
+    for (const auto& [other, mapped] : mapped_) must(!(mapped == pages), "mapped twice");
     mapped_[buffer.index] = pages;
     return true;
   }
@@ -104,13 +106,65 @@ class FakeDevice final : public Device {
         break;
       }
     }
-    EXPECT_EQ(mapped_.erase(buffer.index), 1u) << "unmapped twice";
+    must(mapped_.erase(buffer.index) == 1, "unmapped twice");
     return true;
   }
   void replay(Payload payload, std::span<const BufferId> bindings) override {
-    queue_.push_back({payload, {bindings.begin(), bindings.end()}});
+    queue_.push_back({payload, {bindings.begin(), bindings.end()}, {}});
   }
-  void copy(BufferId from, BufferId to, Bytes) override { queue_.push_back({0, {from, to}}); }
+  void copy(BufferId from, BufferId to, Bytes) override { queue_.push_back({kCopy, {from, to}, {}}); }
+  void fill(BufferId buffer, Bytes) override { queue_.push_back({kFill, {buffer}, {}}); }
+  void copy_in(HostId from, BufferId to, Bytes bytes) override {
+    must(hosts_.at(from.index).bytes == bytes, "a copy in of another size");
+    queue_.push_back({kCopyIn, {to}, from});
+  }
+  std::optional<HostId> create_host(Bytes bytes) override {
+    ++driver_calls;
+    if (fail_next_hosts > 0) {
+      --fail_next_hosts;
+      return std::nullopt;
+    }
+    const HostId id{next_host_++};
+    hosts_[id.index] = {bytes, mix(0xbad, next_host_)};
+    host_bytes_ += bytes;
+    must(host_bytes_ <= host_cap_bytes, "the host cap is exceeded");
+    return id;
+  }
+  void destroy_host(HostId host) override {
+    for (const Queued& queued : queue_) must(!(queued.host == host), "destroyed while a copy is queued");
+    host_bytes_ -= hosts_.at(host.index).bytes;
+    hosts_.erase(host.index);
+  }
+  bool copy_out(BufferId from, HostId to, Bytes bytes) override {
+    must(queue_.empty(), "a direct call overtakes the queue");
+    must(hosts_.at(to.index).bytes == bytes, "a copy out of another size");
+    if (fail_next_copies_out > 0) {
+      --fail_next_copies_out;
+      return false;
+    }
+    hosts_.at(to.index).contents = contents(from);
+    return true;
+  }
+  std::optional<Digest> digest(BufferId buffer) override {
+    must(queue_.empty(), "a direct call overtakes the queue");
+    if (fail_next_digests > 0) {
+      --fail_next_digests;
+      return std::nullopt;
+    }
+    return Digest{contents(buffer), ~contents(buffer)};
+  }
+  // From now on no op gives what it gave before.
+  void make_unstable() {
+    for (auto& [payload, op] : ops_) op.unstable = true, op.runs = 1;
+  }
+  // A bit of host memory tips over.
+  void spoil_hosts() {
+    for (auto& [index, host] : hosts_) host.contents ^= 1;
+  }
+  Bytes host_cap_bytes = 0;
+  int fail_next_hosts = 0;
+  int fail_next_copies_out = 0;
+  int fail_next_digests = 0;
   bool flush() override {
     if (fail_next_flushes > 0) {
       --fail_next_flushes;
@@ -124,18 +178,24 @@ class FakeDevice final : public Device {
     drain();
     return true;
   }
-  void release_payload(Payload payload) override { EXPECT_EQ(ops_.erase(payload), 1u); }
+  void release_payload(Payload payload) override {
+    must(ops_.erase(payload) == 1, "a payload is released twice");
+  }
   void release_placed(BufferId buffer) override {
-    EXPECT_FALSE(mapped_.contains(buffer.index)) << "released while mapped";
-    EXPECT_EQ(adopted_.erase(buffer.index) + placed_.erase(buffer.index), 1u);
+    must(!mapped_.contains(buffer.index), "released while mapped");
+    must(adopted_.erase(buffer.index) + placed_.erase(buffer.index) == 1, "released twice");
   }
 
   std::vector<BufferId> touched_by_failure;
 
  private:
+  static constexpr Payload kCopy = ~Payload{0};
+  static constexpr Payload kFill = ~Payload{1};
+  static constexpr Payload kCopyIn = ~Payload{2};
   struct Queued {
-    Payload payload;  // 0: a copy
+    Payload payload;  // or one of the above
     std::vector<BufferId> buffers;
+    HostId host;
   };
   struct Pages {
     Bytes bytes;
@@ -144,16 +204,20 @@ class FakeDevice final : public Device {
 
   void drain() {
     for (const Queued& queued : queue_) {
-      if (queued.payload == 0) {
+      if (queued.payload == kCopy) {
         contents(queued.buffers[1]) = contents(queued.buffers[0]);
+      } else if (queued.payload == kFill) {
+        contents(queued.buffers[0]) = 0;
+      } else if (queued.payload == kCopyIn) {
+        contents(queued.buffers[0]) = hosts_.at(queued.host.index).contents;
       } else {
         execute(ops_.at(queued.payload), queued.buffers);
       }
     }
     queue_.clear();
   }
-  void execute(const FakeOp& op, std::span<const BufferId> buffers) {
-    std::uint64_t hash = op.seed;
+  void execute(FakeOp& op, std::span<const BufferId> buffers) {
+    std::uint64_t hash = op.unstable ? mix(op.seed, op.runs++) : op.seed;
     for (std::size_t i = 0; i < op.uses.size(); ++i) {
       const std::uint64_t there = contents(buffers[i]);
       if (op.uses[i].input) hash = mix(hash, there);
@@ -174,6 +238,9 @@ class FakeDevice final : public Device {
   std::map<std::uint32_t, std::uint64_t> adopted_;
   std::set<std::uint32_t> placed_;
   std::vector<Queued> queue_;
+  std::map<std::uint32_t, Pages> hosts_;
+  std::uint32_t next_host_ = 0;
+  Bytes host_bytes_ = 0;
 };
 
 class CountingObserver final : public Observer {
@@ -187,7 +254,21 @@ class CountingObserver final : public Observer {
     ++out_of_memory;
     last_out_of_memory = report;
   }
+  void on_save(const Saved& saved) override {
+    ++saves;
+    last_saved = saved;
+  }
+  void on_mismatch(const Mismatch& mismatch) override {
+    ++mismatches;
+    last_mismatch = mismatch;
+  }
+  void on_thrash(const Thrashing&) override { ++thrashings; }
   int evictions = 0;
+  int saves = 0;
+  int mismatches = 0;
+  int thrashings = 0;
+  Saved last_saved{};
+  Mismatch last_mismatch{};
   int rematerialisations = 0;
   int out_of_memory = 0;
   Eviction last_eviction{};

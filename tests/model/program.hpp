@@ -1,5 +1,6 @@
 // A program of a fake device beside a reference that has all the memory in the world: the same calls go to
-// both, and everything that is read must be the same. Used by the hand-written tests and by the random ones.
+// both, and everything that is read must be the same. Used by the hand-written tests, by the random ones and
+// by the soak.
 #pragma once
 
 #include "fake_device.hpp"
@@ -10,16 +11,23 @@ inline constexpr Bytes kPage = 4096;
 
 class Program {
  public:
-  explicit Program(Bytes cap_bytes, std::size_t max_ops = 1 << 20)
-      : device(cap_bytes),
-        engine(device, observer, {.cap_bytes = cap_bytes, .granularity_bytes = kPage, .max_ops = max_ops}) {
-    for (std::uint32_t i = 0; i < 8; ++i) engine.set_cost_ns(i, 1000.0 * (i + 1));
+  static constexpr std::uint32_t kClasses = 8;
+  explicit Program(const Settings& settings)
+      : device(settings.cap_bytes), engine(device, observer, settings) {
+    device.host_cap_bytes = settings.host_cap_bytes;
+    for (std::uint32_t i = 0; i < kClasses; ++i) {
+      engine.set_cost_ns(i, 1000.0 * (i + 1));
+      if (i > 0) engine.describe_class(i, i - 1);
+    }
+    engine.set_transfer_cost({.fixed_ns = 1000, .ns_per_byte = 0.3});
   }
+  explicit Program(Bytes cap_bytes, std::size_t max_ops = 1 << 20)
+      : Program(Settings{.cap_bytes = cap_bytes, .granularity_bytes = kPage, .max_ops = max_ops}) {}
 
   BufferId allocate(Bytes pages) {
     const BufferId buffer = engine.allocate(pages * kPage);
     if (!buffer) return buffer;
-    EXPECT_TRUE(reference.emplace(buffer.index, Contents{}).second) << "a buffer was handed out twice";
+    must(reference.emplace(buffer.index, Contents{}).second, "a buffer was handed out twice");
     return buffer;
   }
   BufferId adopt() {
@@ -45,24 +53,26 @@ class Program {
     BufferId buffer;
     bool read = false;
     bool written = false;
-    bool whole = false;    // known to the engine
-    bool partial = false;  // the result depends on the old contents although the kernel does not read them
+    bool whole = false;      // known to the engine
+    bool undefined = false;  // a workspace
+    bool partial = false;    // the result depends on the old contents although the kernel does not read them
   };
   static Use in(BufferId b) { return {.buffer = b, .read = true}; }
   static Use out(BufferId b) { return {.buffer = b, .written = true}; }
   static Use whole(BufferId b) { return {.buffer = b, .written = true, .whole = true}; }
   static Use inout(BufferId b) { return {.buffer = b, .read = true, .written = true}; }
 
-  Status op(std::span<const Use> uses, bool replayable = true, std::uint32_t cost_class = 0) {
+  Status op(std::span<const Use> uses, bool replayable = true, std::uint32_t cost_class = 0,
+            bool unstable = false) {
     std::vector<BufferUse> engine_uses;
     std::vector<BufferId> buffers;
     FakeOp fake;
     fake.seed = mix(next_seed_++, 0x5eed);
+    fake.unstable = unstable;
     for (const Use& use : uses) {
-      engine_uses.push_back({use.buffer, use.read, use.written, use.whole});
+      engine_uses.push_back({use.buffer, use.read, use.written, use.whole, use.undefined});
       buffers.push_back(use.buffer);
-      const bool defined = reference.at(use.buffer.index).defined;
-      fake.uses.push_back({defined && (use.read || (use.partial && !use.whole)), use.written});
+      fake.uses.push_back({use.read || (use.partial && !use.whole), use.written});
     }
     const Status status = engine.prepare(engine_uses);
     check();
@@ -71,18 +81,22 @@ class Program {
       const Contents& expected = reference.at(uses[i].buffer.index);
       const std::uint64_t actual = device.contents(uses[i].buffer);
       if (fake.uses[i].input) {
-        EXPECT_EQ(actual, expected.hash) << "op reads wrong bytes in buffer " << uses[i].buffer.index;
+        must(actual == expected.hash || expect_wrong_bytes, "an op reads wrong bytes");
       }
     }
     run_on_reference(fake, buffers);
+    for (const Use& use : uses) {
+      if (use.undefined) reference.at(use.buffer.index) = {};
+    }
     const Payload payload = device.record(fake);
     device.run(payload, buffers);
     if (!engine.commit(engine_uses, replayable, cost_class, payload)) device.release_payload(payload);
     check();
     return status;
   }
-  Status op(std::initializer_list<Use> uses, bool replayable = true, std::uint32_t cost_class = 0) {
-    return op(std::span<const Use>(uses.begin(), uses.size()), replayable, cost_class);
+  Status op(std::initializer_list<Use> uses, bool replayable = true, std::uint32_t cost_class = 0,
+            bool unstable = false) {
+    return op(std::span<const Use>(uses.begin(), uses.size()), replayable, cost_class, unstable);
   }
   // A copy from the host: a leaf.
   Status upload(BufferId buffer) { return op({whole(buffer)}, false); }
@@ -95,7 +109,7 @@ class Program {
     if (status != Status::kOk) return false;
     for (auto& [index, contents] : reference) {
       if (contents.defined) {
-        EXPECT_EQ(device.contents({index}), contents.hash) << "barrier sees wrong bytes";
+        must(device.contents({index}) == contents.hash, "a barrier sees wrong bytes");
       }
       contents.hash = device.contents({index}) = mix(next_seed_++, index);
       contents.defined = true;
@@ -107,13 +121,14 @@ class Program {
 
   void check() {
     const char* wrong = engine.check_invariants();
-    ASSERT_EQ(wrong, nullptr) << wrong;
+    must(!wrong, wrong ? wrong : "");
   }
 
   struct Contents {
-    bool defined = false;
-    std::uint64_t hash = 0;
+    bool defined = false;    // by the program
+    std::uint64_t hash = 0;  // what nothing has written is zero
   };
+  bool expect_wrong_bytes = false;
   FakeDevice device;
   CountingObserver observer;
   Engine engine;
@@ -121,7 +136,7 @@ class Program {
 
  private:
   void run_on_reference(const FakeOp& op, std::span<const BufferId> buffers) {
-    std::uint64_t hash = op.seed;
+    std::uint64_t hash = op.unstable ? mix(op.seed, 0) : op.seed;
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       if (op.uses[i].input) hash = mix(hash, reference.at(buffers[i].index).hash);
     }

@@ -1,0 +1,257 @@
+// Making room: which value goes, and what must be kept of it before it does. Part of class Engine; must never
+// let go of bytes that could not be had again.
+#include <algorithm>
+#include <limits>
+
+#include "engine/engine.hpp"
+
+namespace refrain::engine {
+
+bool Engine::may_leave(const Value& v) const {
+  if (stopped_ || !v.resident() || v.locks != 0) return false;
+  const Buffer& b = memory_.buffer(v.location);
+  return !b.adopted && !b.pinned && b.holds == 0;
+}
+
+bool Engine::may_drop(const Value& v) const {
+  if (v.leaf() || v.reserves != 0) return false;
+  // Without host memory, what has not been shown to come back stays.
+  return !host_is_full_ || v.host || settings_.verify == Verify::kOff || !v.current ||
+         trust_.trusted(lineage_.op(v.producer).cost_class);
+}
+
+bool Engine::may_offload(const Value& v) const {
+  if (settings_.offload == Offload::kOff || (host_is_full_ && !v.host)) return false;
+  return v.leaf() || settings_.offload == Offload::kAuto;
+}
+
+bool Engine::obtain(BufferId buffer) {
+  while (!memory_.back(buffer)) {
+    if (!make_room(memory_.buffer(buffer).bytes)) return false;
+  }
+  return true;
+}
+
+BufferId Engine::scratch(Bytes bytes) {
+  const Bytes unit = settings_.granularity_bytes;
+  const BufferId buffer = memory_.acquire((bytes + unit - 1) / unit * unit);
+  if (!buffer) return {};
+  if (obtain(buffer)) return buffer;
+  memory_.give_back(buffer);
+  return {};
+}
+
+// Gives up one thing: the cheapest value; or one that is still wanted here, by way of the host; or a leaf
+// that only others' lineage needs.
+bool Engine::make_room(Bytes need_bytes) {
+  if (!memory_.fits_cap(need_bytes)) return false;
+  ++attempt_;
+  host_is_full_ = false;
+  for (const bool reserved : {false, true}) {
+    Eviction why{};
+    ValueId victim;
+    while (choose(need_bytes, reserved, why, victim)) {
+      const Evicted evicted = evict(victim, why);
+      if (evicted == Evicted::kDone) return true;
+      if (evicted == Evicted::kFailed) return false;
+      lineage_.value(victim).refused = attempt_;
+    }
+  }
+  return forget_dead_leaf();
+}
+
+bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim) {
+  victim = {};
+  why = {};
+  why.need_bytes = need_bytes;
+  why.free_bytes = memory_.cap_bytes() - std::min(memory_.cap_bytes(), memory_.used_bytes());
+  why.score = std::numeric_limits<double>::infinity();
+  why.runner_up_score = why.score;
+  for (const ValueId id : residents_) {
+    const Value& v = lineage_.value(id);
+    if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v)) continue;
+    const bool offload = may_offload(v);
+    const bool drop = may_drop(v) && !(offload && prefer_offload_);
+    if (!drop && !offload) continue;
+    const Candidate candidate = policy_.score(id, now_ns_, drop, offload);
+    ++why.candidates;
+    if (candidate.score < why.score || !victim) {
+      why.runner_up_score = why.score;
+      why.score = candidate.score;
+      why.leave = candidate.leave;
+      victim = id;
+    } else {
+      why.runner_up_score = std::min(why.runner_up_score, candidate.score);
+    }
+  }
+  if (why.candidates == 1) why.runner_up_score = why.score;
+  return static_cast<bool>(victim);
+}
+
+Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
+  Value& v = lineage_.value(id);
+  const bool current = v.current;
+  eviction.buffer = v.home;
+  eviction.bytes = memory_.buffer(v.location).bytes;
+  eviction.idle_ns = now_ns_ - v.last_access_ns;
+  // Else it is scratch of the plan that is being carried out, past its last reader.
+  if (current || v.leaf() || v.reserves != 0) {
+    const Evicted ready = ready_to_leave(id, eviction);
+    if (ready != Evicted::kDone) return ready;
+  }
+  if (!memory_.unback(v.location)) {
+    v.on_probation = false;
+    return Evicted::kFailed;
+  }
+  const BufferId buffer = displace(id);
+  if (!memory_.buffer(buffer).program) memory_.give_back(buffer);
+  if (!current) return Evicted::kDone;  // not the program's to know
+  ++statistics_.evictions;
+  statistics_.evicted_bytes += eviction.bytes;
+  observer_.on_evict(eviction);
+  return Evicted::kDone;
+}
+
+// Whatever must be known or kept of the value before its pages go.
+Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
+  Value& v = lineage_.value(id);
+  if (eviction.leave == Leave::kDrop && settings_.verify != Verify::kOff) {
+    const Evidence evidence = evidence_for(id);
+    eviction.on_probation = evidence == Evidence::kUntrusted;
+    if (evidence == Evidence::kQuarantined) {
+      if (!may_offload(v)) return Evicted::kRefused;
+      eviction.leave = Leave::kOffload;
+    }
+  }
+  const bool needs_copy = eviction.leave == Leave::kOffload || eviction.on_probation;
+  if (needs_copy && !v.host) {
+    if (!copy_out(id)) {
+      if (eviction.leave == Leave::kDrop || !may_drop(v)) return Evicted::kRefused;
+      eviction.leave = Leave::kDrop;  // dearer, but there is no room on the host
+      return ready_to_leave(id, eviction);
+    }
+    eviction.copied_bytes = v.bytes;
+  }
+  const bool checked = settings_.verify == Verify::kAll || eviction.on_probation ||
+                       (settings_.verify == Verify::kSample && v.producer &&
+                        trust_.sampled(lineage_.op(v.producer).cost_class));
+  if (checked && v.current && !v.digested) {
+    if (!flush()) return Evicted::kFailed;
+    const std::optional<Digest> digest = device_.digest(v.location);
+    if (!digest) return Evicted::kFailed;
+    v.digest = *digest;
+    v.digested = true;
+  }
+  v.on_probation = eviction.on_probation && v.current;
+  v.to_compare = checked && v.digested;
+  return Evicted::kDone;
+}
+
+// The least that is known of all kernels that would have to run to have the value again.
+Engine::Evidence Engine::evidence_for(ValueId id) const {
+  std::vector<ValueId> missing{id};
+  std::vector<OpId> seen;
+  Evidence evidence = Evidence::kTrusted;
+  while (!missing.empty()) {
+    const OpId producer = lineage_.value(missing.back()).producer;
+    missing.pop_back();
+    if (std::find(seen.begin(), seen.end(), producer) != seen.end()) continue;
+    seen.push_back(producer);
+    const Op& op = lineage_.op(producer);
+    if (trust_.quarantined(op.cost_class)) return Evidence::kQuarantined;
+    const bool own = seen.size() == 1;
+    if (!(own ? trust_.trusted(op.cost_class) : trust_.trusted_on_the_way(op.cost_class))) {
+      evidence = Evidence::kUntrusted;
+    }
+    for (const OpUse& use : op.uses) {
+      if (!use.input) continue;
+      const Value& input = lineage_.value(use.input);
+      // What is resident only on the way to something else will be gone again.
+      const bool stays = input.host || (input.resident() && (input.current || input.leaf()));
+      if (!stays) missing.push_back(use.input);
+    }
+  }
+  return evidence;
+}
+
+bool Engine::copy_out(ValueId id) {
+  Value& v = lineage_.value(id);
+  if (v.host) return true;
+  // A value that was only queued must really be there.
+  if (!flush()) return false;
+  HostId host = host_.acquire(v.bytes);
+  while (!host && drop_clean_copy()) host = host_.acquire(v.bytes);
+  if (!host) {
+    host_is_full_ = true;
+    return false;
+  }
+  if (!device_.copy_out(v.location, host, v.bytes)) {
+    host_.give_back(host, v.bytes);
+    return false;
+  }
+  v.host = host;
+  ++statistics_.offloads;
+  statistics_.offloaded_bytes += v.bytes;
+  return true;
+}
+
+// A copy of what is on the device as well. Not of a value in use: the copy may be why it may be overwritten.
+bool Engine::drop_clean_copy() {
+  for (const ValueId id : residents_) {
+    Value& v = lineage_.value(id);
+    if (!v.host || v.locks != 0 || v.reserves != 0) continue;
+    if (!v.current && !needs_no_guard(id)) continue;
+    release_host(v);
+    return true;
+  }
+  return false;
+}
+
+void Engine::release_host(Value& v) {
+  if (!v.host) return;
+  host_.give_back(v.host, v.bytes);
+  v.host = {};
+  v.on_probation = false;
+}
+
+// Frees a leaf that the program can no longer read, where all who need it are at hand: they become leaves
+// instead.
+bool Engine::forget_dead_leaf() {
+  for (const ValueId id : residents_) {
+    const Value& v = lineage_.value(id);
+    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || memory_.buffer(v.location).adopted)
+      continue;
+    const Dependents dependents = dependents_of(id);
+    // What is on probation may be about to be computed from it.
+    const auto at_hand = [&](ValueId dependent) { return lineage_.value(dependent).at_hand(); };
+    if (!dependents.materialise.empty() ||
+        !std::all_of(dependents.sever.begin(), dependents.sever.end(), at_hand)) {
+      continue;
+    }
+    // What becomes a leaf here may have been queued only: it must really be there.
+    if (!flush()) return false;
+    for (const ValueId dependent : dependents.sever) {
+      if (lineage_.value(dependent).alive) make_leaf(dependent);
+    }
+    return !lineage_.value(id).alive;
+  }
+  return false;
+}
+
+// Oldest first, but only what is resident can do without its record.
+void Engine::bound_records() {
+  std::vector<ValueId> oldest(residents_);
+  std::sort(oldest.begin(), oldest.end(), [&](ValueId a, ValueId b) {
+    return lineage_.value(a).last_access_ns < lineage_.value(b).last_access_ns;
+  });
+  for (const ValueId id : oldest) {
+    // A quarter at once, so that the sort is paid for rarely.
+    if (lineage_.op_count() <= settings_.max_ops - settings_.max_ops / 4) break;
+    const Value& v = lineage_.value(id);
+    if (v.alive && v.resident() && !v.leaf()) make_leaf(id);
+  }
+  // What evicted values need cannot go: the next attempt waits until the records have grown again.
+  record_bound_ = std::max(settings_.max_ops, lineage_.op_count() + lineage_.op_count() / 4);
+}
+
+}  // namespace refrain::engine

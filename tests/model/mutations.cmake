@@ -1,0 +1,36 @@
+# The engine broken on purpose: mutation(name file "text" "other text"). Each is a soak with one line of the engine
+# changed, and must find a failure. The text must be in the file exactly once.
+function(mutation name file from to)
+  file(READ ${CMAKE_SOURCE_DIR}/src/engine/${file} source)
+  string(FIND "${source}" "${from}" first)
+  string(FIND "${source}" "${from}" last REVERSE)
+  if(first EQUAL -1 OR NOT first EQUAL last)
+    message(FATAL_ERROR "mutation ${name}: src/engine/${file} does not have it exactly once: ${from}")
+  endif()
+  string(REPLACE "${from}" "${to}" source "${source}")
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "${source}" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/engine/${file})
+  # The changed file's symbols come before those of the library.
+  add_executable(mutant_${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp $<TARGET_OBJECTS:soak_main>)
+  target_link_libraries(mutant_${name} PRIVATE refrain_model)
+  # A mutation may leave something unused behind.
+  target_compile_options(mutant_${name} PRIVATE ${test_options} -Wno-error)
+  set_target_properties(mutant_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/mutants)
+  add_test(NAME mutation_${name} COMMAND ${CMAKE_COMMAND} -DMUTANT=$<TARGET_FILE:mutant_${name}>
+    -P ${CMAKE_CURRENT_SOURCE_DIR}/mutant_fails.cmake)
+  set_tests_properties(mutation_${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+mutation(evicts_leaves eviction.cpp "if (v.leaf() || v.reserves != 0) return false;" "if (v.reserves != 0) return false;")
+mutation(forgets_old_version engine.cpp "if (b.current && needs_contents(use)) {" "if (b.current && use.read) {")
+mutation(overwrites_unsaved saving.cpp "if (!aside && !may_be_lost(current)) return current;" "if (!aside && current == old.home.index) return current;")
+mutation(does_not_lock residency.cpp "if (current && lineage_.value(current).resident()) lock(current);" "")
+mutation(no_copy_of_old_version residency.cpp "if (written && use.resident) {" "if (!written && use.resident) {")
+mutation(replays_over_new_contents residency.cpp "if (i.kind == InstanceKind::kKept && lineage_.value(i.value).current) {" "if (i.kind == InstanceKind::kKept) {")
+mutation(believes_everything verification.cpp "if (*found != v.digest) return put_right(plan, i, *found);" "")
+mutation(trusts_everyone eviction.cpp "evidence = Evidence::kUntrusted;" "evidence = Evidence::kTrusted;")
+mutation(stale_copy_after_barrier engine.cpp "release_host(v);\n      v.digested = false;" "v.digested = false;")
+mutation(copies_before_it_is_there eviction.cpp "if (v.host) return true;\n  // A value that was only queued must really be there.\n  if (!flush()) return false;" "if (v.host) return true;")
+mutation(exceeds_the_cap memory.cpp "while (held_bytes() + room_bytes > cap_bytes_) {" "while (held_bytes() > cap_bytes_) {")
+mutation(frees_needed_leaves engine.cpp "if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);" "if (needed && v.resident()) displace(current);")
+mutation(frees_too_early residency.cpp "} else if (--instance.reads == 0 && !instance.target) {" "} else if (--instance.reads <= 1 && !instance.target) {")

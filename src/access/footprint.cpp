@@ -14,6 +14,32 @@ constexpr std::size_t kMostKnown = 1024;  // launches remembered of one kernel
 constexpr std::uint64_t kWorkPerLaunch = 20'000;
 constexpr std::uint32_t kMostThreads = 1024;  // of a block: CUDA C++ Programming Guide, compute capabilities
 
+std::uint64_t address_at(const LaunchArguments& launch, std::uint32_t offset) {
+  std::uint64_t address = 0;
+  std::memcpy(&address, launch.params.data() + offset, sizeof address);
+  return address;
+}
+
+// Whether the launch may write what it was believed to find, through whichever of its pointers.
+bool overwrites_known(const Footprint& footprint, const LaunchArguments& launch) {
+  for (const Footprint::Pointer& pointer : footprint.pointers) {
+    if (!pointer.writes_anywhere && pointer.writes.empty()) continue;
+    const std::uint64_t address = address_at(launch, pointer.offset_bytes);
+    for (const KnownMemory& known : launch.known) {
+      if (pointer.writes_anywhere) {
+        if (address >= known.allocation_begin && address <= known.allocation_end) return true;
+        continue;
+      }
+      const auto begin = static_cast<std::int64_t>(known.contents->begin() - address);
+      const auto end = static_cast<std::int64_t>(known.contents->end() - address);
+      for (const Range& range : pointer.writes) {
+        if (range.begin < end && begin < range.end) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Footprints::Footprints(std::optional<Slice> slice, std::vector<std::uint32_t> pointers)
@@ -51,21 +77,67 @@ void Footprints::make_key(const LaunchArguments& launch) {
   }
 }
 
+// Of each run of known memory where it lies, then between which numbers its contents have been so far.
+void Footprints::add_contents(const LaunchArguments& launch) {
+  std::vector<KnownRun> runs;
+  for (const KnownMemory& known : launch.known) {
+    const auto at = std::find(slice_->pointers.begin(), slice_->pointers.end(), known.pointer_offset_bytes);
+    if (at == slice_->pointers.end()) continue;
+    KnownRun run;
+    run.pointer = static_cast<std::uint32_t>(at - slice_->pointers.begin());
+    const std::uint64_t address = address_at(launch, known.pointer_offset_bytes);
+    run.begin = static_cast<std::int64_t>(known.contents->begin() - address);
+    run.end = static_cast<std::int64_t>(known.contents->end() - address);
+    for (const LoadKind kind : slice_->loads) run.intervals.push_back(known.contents->interval(kind));
+    key_.append(reinterpret_cast<const char*>(&run.pointer), sizeof run.pointer);
+    key_.append(reinterpret_cast<const char*>(&run.begin), sizeof run.begin);
+    key_.append(reinterpret_cast<const char*>(&run.end), sizeof run.end);
+    runs.push_back(std::move(run));
+  }
+  if (runs.empty()) return;
+  std::vector<KnownRun>& all = seen_.try_emplace(key_, runs).first->second;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (std::size_t k = 0; k < slice_->loads.size(); ++k) {
+      std::optional<Interval>& known = all[r].intervals[k];
+      const std::optional<Interval>& here = runs[r].intervals[k];
+      if (known && here) {
+        known = Interval{std::min(known->low, here->low), std::max(known->high, here->high)};
+      } else if (here) {
+        known = here;
+      }
+      const Interval total = known.value_or(Interval{1, 0});
+      key_.append(reinterpret_cast<const char*>(&total), sizeof total);
+    }
+  }
+  runs_ = &all;
+}
+
 const Footprint& Footprints::of(const LaunchArguments& launch) {
+  const Footprint& footprint = followed(launch);
+  if (!footprint.uses_contents || !overwrites_known(footprint, launch)) return footprint;
+  LaunchArguments without = launch;
+  without.known = {};
+  return followed(without);
+}
+
+const Footprint& Footprints::followed(const LaunchArguments& launch) {
   const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   const bool odd = threads == 0 || threads > kMostThreads || launch.grid[0] == 0 || launch.grid[1] == 0 ||
                    launch.grid[2] == 0;
   if (!slice_ || odd || launch.params.size() < slice_->param_bytes) return unknown_;
   ++launches_;
+  if (known_.size() >= kMostKnown || seen_.size() >= kMostKnown) {
+    known_.clear();
+    seen_.clear();
+    last_ = nullptr;
+  }
   make_key(launch);
+  runs_ = nullptr;
+  if (!launch.known.empty() && reads_contents()) add_contents(launch);
   if (last_ != nullptr && key_ == last_key_) return *last_;
   if (const auto found = known_.find(key_); found != known_.end()) return remember(*found->second);
   if (work_ >= kMostWork + launches_ * kWorkPerLaunch) return unknown_;
-  if (known_.size() >= kMostKnown) {
-    known_.clear();
-    last_ = nullptr;
-  }
-  Walk walk(*slice_, launch, kMostWork);
+  Walk walk(*slice_, launch, runs_ == nullptr ? std::span<const KnownRun>{} : *runs_, kMostWork);
   auto footprint = std::make_unique<Footprint>(walk.run());
   work_ += walk.work();
   ++computed_;

@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kMostKnown = 1024;  // launches remembered of one kernel
 // Beyond the first kMostWork, of one kernel: where arguments never come again, about 20 us a launch.
 constexpr std::uint64_t kWorkPerLaunch = 20'000;
+// Launches that differ in contents of memory alone and are followed each for itself; then together.
+constexpr std::uint32_t kMostExact = 8;
 constexpr std::uint32_t kMostThreads = 1024;  // of a block: CUDA C++ Programming Guide, compute capabilities
 
 std::uint64_t address_at(const LaunchArguments& launch, std::uint32_t offset) {
@@ -77,9 +79,9 @@ void Footprints::make_key(const LaunchArguments& launch) {
   }
 }
 
-// Of each run of known memory where it lies, then between which numbers its contents have been so far.
-void Footprints::add_contents(const LaunchArguments& launch) {
-  std::vector<KnownRun> runs;
+// Of each run of known memory where it lies, then between which numbers its contents are.
+void Footprints::find_runs(const LaunchArguments& launch) {
+  runs_.clear();
   for (const KnownMemory& known : launch.known) {
     const auto at = std::find(slice_->pointers.begin(), slice_->pointers.end(), known.pointer_offset_bytes);
     if (at == slice_->pointers.end()) continue;
@@ -89,27 +91,33 @@ void Footprints::add_contents(const LaunchArguments& launch) {
     run.begin = static_cast<std::int64_t>(known.contents->begin() - address);
     run.end = static_cast<std::int64_t>(known.contents->end() - address);
     for (const LoadKind kind : slice_->loads) run.intervals.push_back(known.contents->interval(kind));
-    key_.append(reinterpret_cast<const char*>(&run.pointer), sizeof run.pointer);
-    key_.append(reinterpret_cast<const char*>(&run.begin), sizeof run.begin);
-    key_.append(reinterpret_cast<const char*>(&run.end), sizeof run.end);
-    runs.push_back(std::move(run));
+    put(run.pointer);
+    put(run.begin);
+    put(run.end);
+    runs_.push_back(std::move(run));
   }
-  if (runs.empty()) return;
-  std::vector<KnownRun>& all = seen_.try_emplace(key_, runs).first->second;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
+}
+
+void Footprints::put_intervals() {
+  for (const KnownRun& run : runs_) {
+    for (const std::optional<Interval>& interval : run.intervals) put(interval.value_or(Interval{1, 0}));
+  }
+}
+
+// Lets the runs' contents be all that they have been in launches that were alike otherwise.
+void Footprints::widen(std::vector<KnownRun>& all) {
+  for (std::size_t r = 0; r < runs_.size(); ++r) {
     for (std::size_t k = 0; k < slice_->loads.size(); ++k) {
-      std::optional<Interval>& known = all[r].intervals[k];
-      const std::optional<Interval>& here = runs[r].intervals[k];
-      if (known && here) {
-        known = Interval{std::min(known->low, here->low), std::max(known->high, here->high)};
+      std::optional<Interval>& total = all[r].intervals[k];
+      const std::optional<Interval>& here = runs_[r].intervals[k];
+      if (total && here) {
+        total = Interval{std::min(total->low, here->low), std::max(total->high, here->high)};
       } else if (here) {
-        known = here;
+        total = here;
       }
-      const Interval total = known.value_or(Interval{1, 0});
-      key_.append(reinterpret_cast<const char*>(&total), sizeof total);
     }
   }
-  runs_ = &all;
+  runs_ = all;
 }
 
 const Footprint& Footprints::of(const LaunchArguments& launch) {
@@ -132,16 +140,32 @@ const Footprint& Footprints::followed(const LaunchArguments& launch) {
     last_ = nullptr;
   }
   make_key(launch);
-  runs_ = nullptr;
-  if (!launch.known.empty() && reads_contents()) add_contents(launch);
-  if (last_ != nullptr && key_ == last_key_) return *last_;
-  if (const auto found = known_.find(key_); found != known_.end()) return remember(*found->second);
+  runs_.clear();
+  if (!launch.known.empty() && reads_contents()) {
+    find_runs(launch);
+    const std::string place = key_;
+    put_intervals();
+    if (const Footprint* found = look_up()) return *found;
+    Seen& seen = seen_.try_emplace(place, Seen{0, runs_}).first->second;
+    if (++seen.launches > kMostExact) {
+      widen(seen.runs);
+      key_ = place;
+      put_intervals();
+    }
+  }
+  if (const Footprint* found = look_up()) return *found;
   if (work_ >= kMostWork + launches_ * kWorkPerLaunch) return unknown_;
-  Walk walk(*slice_, launch, runs_ == nullptr ? std::span<const KnownRun>{} : *runs_, kMostWork);
+  Walk walk(*slice_, launch, runs_, kMostWork);
   auto footprint = std::make_unique<Footprint>(walk.run());
   work_ += walk.work();
   ++computed_;
   return remember(*known_.emplace(key_, std::move(footprint)).first->second);
+}
+
+const Footprint* Footprints::look_up() {
+  if (last_ != nullptr && key_ == last_key_) return last_;
+  const auto found = known_.find(key_);
+  return found == known_.end() ? nullptr : &remember(*found->second);
 }
 
 const Footprint& Footprints::remember(const Footprint& footprint) {

@@ -79,16 +79,28 @@ class Footprints {
  private:
   const Footprint& followed(const LaunchArguments& launch);
   void make_key(const LaunchArguments& launch);
-  void add_contents(const LaunchArguments& launch);
+  void find_runs(const LaunchArguments& launch);
+  void put_intervals();
+  void widen(std::vector<KnownRun>& all);
+  const Footprint* look_up();
+  template <class T>
+  void put(const T& value) {
+    key_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
   const Footprint& remember(const Footprint& footprint);
 
   std::optional<Slice> slice_;
   Footprint unknown_;
   std::unordered_map<std::string, std::unique_ptr<Footprint>> known_;
-  // What memory held at launches that were alike otherwise, all together: contents that differ every time,
-  // like indices of tokens, soon lie between the same two numbers.
-  std::unordered_map<std::string, std::vector<KnownRun>> seen_;
-  const std::vector<KnownRun>* runs_ = nullptr;  // of the launch being looked up; nullptr: none
+  // Launches that were alike but for the contents of memory, and all that those have been since there were
+  // too many to be followed one by one: contents that differ every time, like indices of tokens, soon lie
+  // between the same two numbers.
+  struct Seen {
+    std::uint32_t launches;
+    std::vector<KnownRun> runs;
+  };
+  std::unordered_map<std::string, Seen> seen_;
+  std::vector<KnownRun> runs_;  // of the launch being looked up
   std::string key_;
   std::string last_key_;  // and its answer: most launches are like the one before
   const Footprint* last_ = nullptr;

@@ -128,6 +128,39 @@ class Arena(Case):
         self.assert_ok(done)
 
 
+class Indices(Case):
+    """A kernel reads the tensor of an arena that a table on the device says: 8 tensors of 5,000 words, and half as much
+    beside it."""
+
+    command = property(lambda self: [self.victim("indices"), "8", "5000"])
+    tensor_bytes = 20_000
+
+    def test_wants_all_of_it_alone(self):
+        self.assert_ok(self.plain(self.command))
+        self.assertGreaterEqual(self.stats()["peak_physical_bytes"], 12 * self.tensor_bytes)
+
+    def test_a_table_that_was_copied_bounds_what_is_read(self):
+        # The arena and the 64 KiB for small allocations do not fit together: a read of anywhere would not.
+        limit = 10 * self.tensor_bytes
+        self.assertLess(limit, 8 * self.tensor_bytes + (64 << 10))
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                done = self.run_capped(f"{limit}B", [*self.command, "copy"], SIMGPU_SCHEDULE=schedule)
+                self.assert_ok(done)
+                self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_whatever_changes_the_table_ends_that(self):
+        limit = 12 * self.tensor_bytes
+        for schedule in SCHEDULES:
+            for way in ("copy", "kernel", "memset", "device", "pinned", "parts", "thread", "again", "rows", "graph", "host",
+                        "back", "answer", "itself"):
+                with self.subTest(schedule=schedule, way=way):
+                    self.assert_ok(self.run_capped(f"{limit}B", [*self.command, way], SIMGPU_SCHEDULE=schedule))
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    self.assertGreater(self.log()[-1]["evictions"], 0)
+
+
 class Blas(Case):
     """Kernels without PTX: what cuBLAS and cuRAND launch. Between them the chain above, three times."""
 

@@ -56,9 +56,6 @@ TEST(KnownContents, rows_of_an_embedding) {
   back.hold(2, Ints{3, 1});
   EXPECT_EQ(back.said({2, 1, 1}, {16, 1, 1}, kSome, kSome, kSome),
             "0:r[64,256)w[64,256) 8:r[0,128) 16:r[0,8)");  // not certain: some row may be left out
-  back.hold(2, Ints{3, 3});
-  EXPECT_EQ(back.said({2, 1, 1}, {16, 1, 1}, kSome, kSome, kSome),
-            "0:r[64,256)w[64,256) 8:r[0,128) 16:r[0,8)");  // of all launches so far
 }
 
 TEST(KnownContents, one_number_is_as_good_as_an_argument) {
@@ -177,20 +174,36 @@ TEST(KnownContents, nor_what_others_may_change_meanwhile) {
 
 TEST(KnownContents, other_numbers_are_never_mistaken_for_those_before) {
   Kernel kernel(compiled(), "wraps");
-  kernel.hold(2, Ints{10, 20});
-  EXPECT_EQ(read_from(kernel, 2, 0), "[40,84)");
-  kernel.hold(2, Ints{12, 19});  // between them: the same answer serves
-  EXPECT_EQ(read_from(kernel, 2, 0), "[40,84)");
-  EXPECT_EQ(kernel.computed(), 1u);
-  kernel.hold(2, Ints{5, 19});
-  EXPECT_EQ(read_from(kernel, 2, 0), "[20,84)");
-  kernel.hold(2, Ints{15, 300});
-  EXPECT_EQ(read_from(kernel, 2, 0), "[20,1204)");
+  for (const int first : {10, 700, 12, 10, 700}) {
+    kernel.hold(2, Ints{first, first + 2});
+    EXPECT_EQ(read_from(kernel, 2, 0), fmt::format("[{},{})", 4 * first, 4 * first + 12));
+  }
   EXPECT_EQ(kernel.computed(), 3u);
-  kernel.hold(2, Ints{5, 299});
+  kernel.hold(2, Ints{11, 12});  // between those before
+  EXPECT_EQ(read_from(kernel, 2, 0), "[44,52)");
   kernel.move_memory();
-  EXPECT_EQ(read_from(kernel, 2, 0), "[20,1204)");
-  EXPECT_EQ(kernel.computed(), 3u);
+  EXPECT_EQ(read_from(kernel, 2, 0), "[44,52)");
+  EXPECT_EQ(kernel.computed(), 4u);
+}
+
+TEST(KnownContents, numbers_that_differ_every_time_are_soon_taken_together) {
+  Kernel kernel(compiled(), "wraps");
+  std::uint64_t before = 0;
+  for (int launch = 0; launch < 100; ++launch) {
+    before = kernel.computed();
+    const int low = 50 + launch % 7 * 3 - launch % 3, high = 90 - launch % 11 + launch % 5 * 2;
+    kernel.hold(2, Ints{low, high});
+    const Footprint& footprint = kernel.launch(kOne, {2, 1, 1}, kSome, kSome, kSome, 0);
+    const Range& reads = footprint.pointers.at(1).reads.at(0);
+    EXPECT_LE(reads.begin, 4 * low);
+    EXPECT_GE(reads.end, 4 * high + 4);
+    EXPECT_GE(reads.begin, 4 * 48);
+    EXPECT_LE(reads.end, 4 * 98 + 4);
+  }
+  EXPECT_EQ(kernel.computed(), before);
+  EXPECT_LT(before, 20u);
+  kernel.hold(2, Ints{10, 2000});
+  EXPECT_EQ(read_from(kernel, 2, 0), "[40,8004)");
 }
 
 }  // namespace

@@ -150,11 +150,16 @@ class Indices(Case):
                 self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
                 self.assertGreater(self.log()[-1]["rematerialisations"], 0)
 
+    def test_what_a_kernel_may_still_write_is_not_believed(self):
+        done = self.run_capped(f"{10 * self.tensor_bytes}B", [*self.command, "talk"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("refrain: out of memory: asked", done.stderr)
+
     def test_whatever_changes_the_table_ends_that(self):
         limit = 12 * self.tensor_bytes
         for schedule in SCHEDULES:
             for way in ("copy", "kernel", "memset", "device", "pinned", "parts", "thread", "again", "rows", "graph", "host",
-                        "back", "answer", "itself"):
+                        "back", "unknown", "talk", "answer", "itself"):
                 with self.subTest(schedule=schedule, way=way):
                     self.assert_ok(self.run_capped(f"{limit}B", [*self.command, way], SIMGPU_SCHEDULE=schedule))
                     self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)

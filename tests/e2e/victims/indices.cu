@@ -32,6 +32,11 @@ __global__ void choose_next(const unsigned* arena, int* table, unsigned* out, in
   out[threadIdx.x] = arena[table[threadIdx.x ^ 1] * n + threadIdx.x];
 }
 
+// Nobody can say what is behind an address in memory.
+__global__ void put_through(int** tables, int to) {
+  tables[0][threadIdx.x] = to;
+}
+
 // As one half of a talk with the host.
 __global__ void answer(volatile int* table, int to) {
   table[threadIdx.x] = to;
@@ -116,8 +121,11 @@ void by_the_host_and_back() {
   CHECK(cudaMemcpy(table, pinned, kTableBytes, cudaMemcpyHostToDevice));
 }
 
+// The host's numbers are written when the copy has been queued, but not made.
 void by_pinned_copy() {
-  for (int i = 0; i < kRows; ++i) pinned[i] = 0;
+  for (int i = 0; i < kRows; ++i) pinned[i] = tensors - 1;
+  CHECK(cudaLaunchHostFunc(
+      0, [](void*) { std::fill(pinned, pinned + kRows, 0); }, nullptr));
   CHECK(cudaMemcpyAsync(table, pinned, kTableBytes, cudaMemcpyHostToDevice));
   CHECK(cudaStreamSynchronize(0));
 }
@@ -136,6 +144,20 @@ void by_parts() {
 void by_rows() {
   const std::vector<int> zeros(kRows);
   alone([&] { CHECK(cudaMemcpy2D(table, 16, zeros.data(), 16, 16, kRows / 4, cudaMemcpyHostToDevice)); });
+}
+
+void by_unknown_kernel() {
+  int** tables;
+  CHECK(cudaMalloc(&tables, sizeof table));
+  CHECK(cudaMemcpy(tables, &table, sizeof table, cudaMemcpyHostToDevice));
+  alone([&] { put_through<<<1, kRows>>>(tables, 0); });
+  CHECK(cudaFree(tables));
+}
+
+// Nobody can say either when such a kernel, once started, has written for the last time.
+void by_talking() {
+  answer<<<1, kRows>>>(table, tensors - 1);
+  copy(table, 0);
 }
 
 void allocated_again() {
@@ -167,6 +189,8 @@ int main(int argc, char** argv) {
       {"graph", by_graph},
       {"host", by_host_function},
       {"back", by_the_host_and_back},
+      {"unknown", by_unknown_kernel},
+      {"talk", by_talking},
       {"answer", [] { answer<<<1, kRows>>>(table, 0); }},
   };
   for (int round = 0; round < 2; ++round) {

@@ -98,6 +98,8 @@ class Runtime {
   std::optional<CUresult> library_call(CUstream stream, std::span<const LibraryUse> uses, const LibraryOp& op,
                                        Call call);
   bool manages_current_context();
+  // What the program has in [address, address + out.size()), if that is known.
+  bool known_memory(CUdeviceptr address, std::span<std::byte> out);
   // Memory that a library allocates for itself takes whole pages of the device, and counts so.
   std::size_t library_pages(std::size_t bytes);
   // Only inside an op (Inside::kOp): it has taken (or, negative, given back) memory; or has freed an address,

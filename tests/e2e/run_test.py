@@ -272,6 +272,29 @@ class Products(Case):
         self.check(["strided"], (70, 50), ("lazy",))
         self.check(["ger"], (70, 50), ("lazy",))
 
+    def test_matrices_whose_addresses_were_copied_are_known(self):
+        # No replay is given other addresses: only what the kernels between the products make is computed again.
+        for schedule in SCHEDULES:
+            wanted = self.digest(self.plain(self.command("arrays"), SIMGPU_SCHEDULE=schedule))
+            limit = self.stats()["peak_physical_bytes"] * 80 // 100
+            done = self.run_capped(f"{limit}B", self.command("arrays"), SIMGPU_SCHEDULE=schedule)
+            self.assertEqual(wanted, self.digest(done))
+            self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+            self.assertNotIn("cannot be followed", done.stderr)
+            self.assertIn("cublasSgemmBatched is never replayed: it finds its matrices by addresses in memory", done.stderr)
+            end = self.log()[-1]
+            self.assertGreater(end["rematerialisations"], 0)
+            self.assertEqual(end["barriers"], 0)
+
+    def test_matrices_whose_addresses_a_kernel_wrote_are_a_barrier(self):
+        wanted = self.digest(self.plain(self.command("written")))
+        limit = self.stats()["peak_physical_bytes"]
+        done = self.run_capped(f"{2 * limit}B", self.command("written"))
+        self.assertEqual(wanted, self.digest(done))
+        self.assertIn("cannot be followed", done.stderr)
+        products = 2 * self.LAYERS * self.STEPS
+        self.assertEqual(self.log()[-1]["barriers"], products)
+
     def test_handles_that_are_gone_when_their_products_are_needed_again(self):
         self.check(["handles"], (70, 50))
 

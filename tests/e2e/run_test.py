@@ -166,6 +166,48 @@ class Indices(Case):
                     self.assertGreater(self.log()[-1]["evictions"], 0)
 
 
+class Effects(Case):
+    """What differs when it is made again, or shows no bounds, is kept as it was; the rest is made again."""
+
+    NEVER = {
+        "float_atomics": "adds floating-point numbers atomically", "tickets": "uses what an atomic operation returns",
+        "clocks": "reads a clock", "places": "reads where it is placed", "globals": "reads a variable of the module",
+        "flags": "has volatile or ordered accesses",
+    }
+    BARRIERS = {"prints": "calls a function whose body is not in the module", "through": "an address that was loaded from memory"}
+    REPLAYED = ("count_atomics", "asserts", "draws")
+
+    def run_way(self, way, schedule="eager"):
+        done = self.run_capped("170KiB", [self.victim("effects"), way], SIMGPU_SCHEDULE=schedule)
+        self.assert_ok(done)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+        return done, self.log()[-1]
+
+    def test_never_replayed(self):
+        for way, why in self.NEVER.items():
+            with self.subTest(way=way):
+                done, end = self.run_way(way)
+                self.assertRegex(done.stderr, f"kernel .*{way[:4]}.* is never replayed: .*{why}")
+                self.assertEqual((end["barriers"], end["unreplayable"] > 0), (0, True))
+
+    def test_barriers(self):
+        for way, why in self.BARRIERS.items():
+            with self.subTest(way=way):
+                done, end = self.run_way(way)
+                self.assertRegex(done.stderr, f"kernel .*{why}.* cannot be followed")
+                self.assertEqual(end["barriers"], 1)
+
+    def test_functions_of_what_is_in_memory(self):
+        for schedule in SCHEDULES:
+            for way in self.REPLAYED:
+                with self.subTest(way=way, schedule=schedule):
+                    done, end = self.run_way(way, schedule)
+                    self.assertNotIn("never replayed", done.stderr)
+                    self.assertEqual((end["barriers"], end["unreplayable"]), (0, 0))
+                    # `in` and what was made of it
+                    self.assertGreater(end["rematerialisations"], 13)
+
+
 class Blas(Case):
     """Kernels without PTX: what cuBLAS and cuRAND launch. Between them the chain above, three times."""
 

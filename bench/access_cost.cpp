@@ -1,7 +1,8 @@
 // What it costs to know a kernel: its analysis and slice, once for each kernel, and which bytes a launch
-// touches, followed for the first time and looked up after. Over all kernels with PTX in the files that are
-// given (programs, fat binaries, PTX text), else in the workloads and test programs of the build. Spans are
-// over kernels, each at its fastest repetition; a kernel that is not bounded has no launches to follow.
+// touches, followed for the first time and looked up after, also where indices in memory are known. Over all
+// kernels with PTX in the files that are given (programs, fat binaries, PTX text), else in the workloads and
+// test programs of the build. Spans are over kernels, each at its fastest repetition; a kernel that is not
+// bounded has no launches to follow.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <random>
 
 #include "access/access.hpp"
 #include "access/footprint.hpp"
@@ -162,6 +164,54 @@ void known_launch(benchmark::State& state, const std::vector<const Subject*>& ke
   times.report(state);
 }
 
+// Launches of which the memory behind every pointer holds other indices each time, as with the tokens of a
+// batch: the first of them, and later ones, when such launches are taken together.
+class OtherIndices {
+ public:
+  explicit OtherIndices(const Subject& subject) : subject_(subject) {
+    for (std::size_t i = 0; i < subject.pointers.size(); ++i) {
+      std::uint64_t address = 0;
+      std::memcpy(&address, subject.params.data() + subject.pointers[i], sizeof address);
+      contents_.push_back(std::make_unique<access::Contents>());
+      known_.push_back({subject.pointers[i], contents_.back().get(), address, address + (1u << 30)});
+    }
+  }
+  access::LaunchArguments next() {
+    constexpr std::size_t kCount = 4096;
+    std::vector<std::uint32_t> numbers(kCount);
+    for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(random_() % kSize);
+    for (std::size_t i = 0; i < contents_.size(); ++i) {
+      contents_[i]->assign(known_[i].allocation_begin, std::as_bytes(std::span(numbers)));
+    }
+    access::LaunchArguments launch = launch_of(subject_);
+    launch.known = known_;
+    return launch;
+  }
+
+ private:
+  const Subject& subject_;
+  std::mt19937 random_{1};
+  std::vector<std::unique_ptr<access::Contents>> contents_;
+  std::vector<access::KnownMemory> known_;
+};
+
+void other_indices(benchmark::State& state, const std::vector<const Subject*>& kernels, bool first) {
+  constexpr int kBefore = 64;
+  Times times(kernels);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      access::Footprints footprints(kernels[i]->slice, kernels[i]->pointers);
+      OtherIndices indices(*kernels[i]);
+      for (int n = 0; n < kBefore && !first; ++n) benchmark::DoNotOptimize(&footprints.of(indices.next()));
+      const access::LaunchArguments launch = indices.next();
+      const auto begin = Clock::now();
+      benchmark::DoNotOptimize(&footprints.of(launch));
+      times.take(i, Clock::now() - begin);
+    }
+  }
+  times.report(state);
+}
+
 std::vector<std::string> default_files() {
   std::vector<std::string> files;
   for (const char* folder : {BUILD_FOLDER "/bin/workloads", BUILD_FOLDER "/bin/victims"}) {
@@ -189,10 +239,11 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  std::vector<const Subject*> kernels, followed;
+  std::vector<const Subject*> kernels, followed, informed;
   for (const Subject& subject : all.kernels) {
     kernels.push_back(&subject);
     if (subject.slice) followed.push_back(&subject);
+    if (subject.slice && !subject.slice->loads.empty()) informed.push_back(&subject);
   }
   const auto add = [](const char* name, auto function, const std::vector<const Subject*>& over) {
     benchmark::RegisterBenchmark(name, [=](benchmark::State& state) { function(state, over); })
@@ -202,5 +253,9 @@ int main(int argc, char** argv) {
   add("summary", summary, kernels);
   add("first_launch", first_launch, followed);
   add("known_launch", known_launch, followed);
+  add(
+      "first_indices", [](auto& state, const auto& over) { other_indices(state, over, true); }, informed);
+  add(
+      "later_indices", [](auto& state, const auto& over) { other_indices(state, over, false); }, informed);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
 
+#include "preload/cublas_batched.hpp"
 #include "preload/library_entries.hpp"
 
 using namespace refrain::preload;

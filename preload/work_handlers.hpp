@@ -9,13 +9,13 @@ template <Hook H>
 CUresult copy_from_host(CUdeviceptr to, const void* from, std::size_t bytes) {
   const auto call = [&] { return real<H>(to, from, bytes); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_from_host(resolve<H>(nullptr), to, bytes, true, call) : call();
+  return r ? r->copy_from_host(resolve<H>(nullptr), to, from, bytes, true, call) : call();
 }
 template <Hook H>
 CUresult copy_from_host_async(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
   const auto call = [&] { return real<H>(to, from, bytes, stream); };
   cuda::Runtime* r = runtime();
-  return r ? r->copy_from_host(resolve<H>(stream), to, bytes, false, call) : call();
+  return r ? r->copy_from_host(resolve<H>(stream), to, from, bytes, false, call) : call();
 }
 
 template <Hook H>

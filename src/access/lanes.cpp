@@ -13,13 +13,15 @@ Lanes::Lanes(std::uint32_t slots, std::uint32_t threads)
       slope_(slots),
       base_(slots),
       assigned_(slots),
+      width_(slots),
       known_(threads),
       out_(threads),
       left_(threads),
       right_(threads),
       missing_(threads),
       out_level_(threads),
-      pick_(threads) {}
+      pick_(threads),
+      out_width_(threads) {}
 
 void Lanes::reset(const Box& box) {
   box_ = box;
@@ -27,11 +29,14 @@ void Lanes::reset(const Box& box) {
   std::fill(slope_.begin(), slope_.end(), Slopes{});
   std::fill(base_.begin(), base_.end(), kNoBase);
   std::fill(assigned_.begin(), assigned_.end(), std::uint8_t{0});
+  for (std::vector<std::int64_t>& width : width_) width.clear();
 }
 
 View Lanes::view(std::uint32_t slot) const {
   const std::size_t at = std::size_t{slot} * threads_;
-  return {lane_.data() + at, level_.data() + at, slope_[slot], base_[slot]};
+  const std::vector<std::int64_t>& width = width_[slot];
+  return {lane_.data() + at, level_.data() + at, slope_[slot], base_[slot],
+          width.empty() ? nullptr : width.data()};
 }
 
 bool Lanes::needs_split(const Slopes& slope) {
@@ -66,7 +71,7 @@ Lanes::Spread Lanes::spread(const Slopes& slope) const noexcept {
 }
 
 bool Lanes::assign(std::uint32_t slot, const Mask& mask, std::int32_t base, const Slopes& slope,
-                   const std::int64_t* from, const std::uint8_t* from_level) {
+                   const std::int64_t* from, const std::uint8_t* from_level, const std::int64_t* from_width) {
   std::int64_t* to = lane(slot);
   std::uint8_t* to_level = level(slot);
   const bool was_assigned = assigned_[slot] != 0;
@@ -74,7 +79,7 @@ bool Lanes::assign(std::uint32_t slot, const Mask& mask, std::int32_t base, cons
   if (was_assigned && (slope != slope_[slot] || base != base_[slot])) {
     // Threads outside of the mask keep what they have, which must fit the slot's one slope and base.
     bool others = false;
-    for (std::uint32_t i = 0; i < threads_; ++i) others |= mask[i] == 0 && to_level[i] == kKnown;
+    for (std::uint32_t i = 0; i < threads_; ++i) others |= mask[i] == 0 && to_level[i] < kOffsetUnknown;
     if (others && slope != slope_[slot]) {
       Slopes either{};
       for (unsigned d = 0; d < 3; ++d) either[d] = slope[d] | slope_[slot][d];
@@ -88,15 +93,23 @@ bool Lanes::assign(std::uint32_t slot, const Mask& mask, std::int32_t base, cons
   }
   slope_[slot] = slope;
   base_[slot] = base;
+  std::vector<std::int64_t>& width = width_[slot];
+  if (from_width != nullptr && width.empty()) width.resize(threads_);
   if (std::memchr(mask.data(), 0, threads_) == nullptr) {
     std::memmove(to, from, threads_ * sizeof *to);
     std::memmove(to_level, from_level, threads_);
+    if (from_width == nullptr) {
+      width.clear();
+    } else {
+      std::memmove(width.data(), from_width, threads_ * sizeof *from_width);
+    }
     return true;
   }
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (mask[i] == 0) continue;
     to[i] = from[i];
     to_level[i] = from_level[i];
+    if (from_width != nullptr) width[i] = from_width[i];
   }
   return true;
 }
@@ -110,17 +123,21 @@ bool Lanes::assign_flat(std::uint32_t slot, const Mask& mask, std::int32_t base,
 
 Lanes::Saved Lanes::save(std::uint32_t slot) const {
   const View now = view(slot);
-  return {{now.lane, now.lane + threads_}, {now.level, now.level + threads_}, now.slope, now.base};
+  return {
+      {now.lane, now.lane + threads_}, {now.level, now.level + threads_}, width_[slot], now.slope, now.base};
 }
 
 void Lanes::restore(std::uint32_t slot, const Mask& mask, const Saved& saved) {
   const bool same = saved.slope == slope_[slot] && saved.base == base_[slot];
   std::int64_t* to = lane(slot);
   std::uint8_t* to_level = level(slot);
+  std::vector<std::int64_t>& width = width_[slot];
+  if (!saved.width.empty() && width.empty()) width.resize(threads_);
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (mask[i] != 0) {
       to[i] = saved.lane[i];
       to_level[i] = saved.level[i];
+      if (saved.level[i] == kBounded) width[i] = saved.width[i];
     } else if (!same) {
       to_level[i] = kLost;
     }
@@ -132,14 +149,36 @@ void Lanes::restore(std::uint32_t slot, const Mask& mask, const Saved& saved) {
 void Lanes::join(std::uint32_t slot, const Mask& mask, const Saved& other) {
   const bool same_base = other.base == base_[slot];
   const bool same_slope = other.slope == slope_[slot];
-  const std::int64_t* here = lane(slot);
   std::uint8_t* here_level = level(slot);
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (mask[i] == 0) continue;
     const std::uint8_t worst = std::max(here_level[i], other.level[i]);
-    const bool equal = same_base && same_slope && worst == kKnown && here[i] == other.lane[i];
-    if (!equal) here_level[i] = same_base ? std::max<Level>(worst, kOffsetUnknown) : kLost;
+    if (same_base && same_slope && worst < kOffsetUnknown) {
+      join_bounded(slot, i, other);
+    } else {
+      here_level[i] = same_base ? std::max<Level>(worst, kOffsetUnknown) : kLost;
+    }
   }
+}
+
+// From the less of the two to the more.
+void Lanes::join_bounded(std::uint32_t slot, std::uint32_t thread, const Saved& other) {
+  std::int64_t& here = lane(slot)[thread];
+  std::uint8_t& here_level = level(slot)[thread];
+  std::vector<std::int64_t>& width = width_[slot];
+  const std::int64_t there = other.lane[thread];
+  const Wide high = Wide{here} + (here_level == kBounded ? width[thread] : 0);
+  const Wide other_high = Wide{there} + (other.level[thread] == kBounded ? other.width[thread] : 0);
+  const Wide joined = std::max(high, other_high) - std::min(here, there);
+  if (joined == 0) return;
+  if (joined > kMostWidth) {
+    here_level = kOffsetUnknown;
+    return;
+  }
+  if (width.empty()) width.resize(threads_);
+  here = std::min(here, there);
+  here_level = kBounded;
+  width[thread] = static_cast<std::int64_t>(joined);
 }
 
 void Lanes::forget(std::uint32_t slot, const Mask& mask) {

@@ -1,7 +1,6 @@
 // The part of a kernel that decides where it reads and writes: its control flow, the integers behind
 // addresses and conditions, and the accesses themselves; functions that it calls are part of it. Made once
-// for each kernel. Everything else (floats, loaded data) is left out and counts as unknown. It must not know
-// launches.
+// for each kernel. Everything else (floats) is left out and counts as unknown. It must not know launches.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "access/contents.hpp"
 #include "ptx/ast.hpp"
 
 namespace refrain::access {
@@ -38,6 +38,7 @@ enum class StepKind : std::uint8_t {
   kExtend,   // a, which has `bits`, as a wider integer
   kTruncate,
   kAccess,  // at a + value: `bytes`, reads, writes
+  kLoad,    // an integer of `bits` at a + value, which also is an access of its own
 };
 
 enum class Relation : std::uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
@@ -82,6 +83,7 @@ struct Slice {
   std::vector<std::uint32_t> pointers;  // parameter words that are addresses, by byte offset
   std::uint32_t param_bytes = 0;
   std::vector<bool> param_byte_matters;  // somewhere in the slice
+  std::vector<LoadKind> loads;           // that the slice has
 };
 
 // nullopt: the kernel has what a slice cannot tell (indirect jumps and calls, recursion) or is too large.

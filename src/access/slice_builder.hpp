@@ -12,6 +12,14 @@ namespace refrain::access {
 // Thrown inside slice_of only: the kernel has no slice.
 struct NoSlice {};
 
+// Of which a register holds the number that the type says.
+inline bool is_integer(ptx::Type type) {
+  const ptx::TypeKind kind = ptx::kind_of(type);
+  return type != ptx::Type::kNone && type != ptx::Type::kU16x2 && type != ptx::Type::kS16x2 &&
+         type != ptx::Type::kB128 &&
+         (kind == ptx::TypeKind::kBits || kind == ptx::TypeKind::kUnsigned || kind == ptx::TypeKind::kSigned);
+}
+
 class SliceBuilder {
  public:
   SliceBuilder(const ptx::Module& module, const ptx::Function& kernel) : module_(module), kernel_(kernel) {}
@@ -69,6 +77,7 @@ class SliceBuilder {
   // slice_memory.cpp: loads, stores and what else touches memory
   bool decode_memory(Frame& frame, const ptx::Instruction& in);
   void decode_load(Frame& frame, const ptx::Instruction& in);
+  bool load_integers(Frame& frame, const ptx::Instruction& in);
   void decode_store(Frame& frame, const ptx::Instruction& in);
   void decode_param_load(Frame& frame, const ptx::Instruction& in);
   void decode_copy(Frame& frame, const ptx::Instruction& in);

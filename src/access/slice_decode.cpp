@@ -16,12 +16,6 @@ using ptx::TypeKind;
 
 namespace {
 
-bool is_integer(Type type) {
-  const TypeKind kind = ptx::kind_of(type);
-  return type != Type::kNone && type != Type::kU16x2 && type != Type::kS16x2 && type != Type::kB128 &&
-         (kind == TypeKind::kBits || kind == TypeKind::kUnsigned || kind == TypeKind::kSigned);
-}
-
 bool is_signed(Type type) {
   return ptx::kind_of(type) == TypeKind::kSigned;
 }

@@ -63,6 +63,11 @@ void SliceBuilder::drop_what_does_not_matter() {
         if (begin + step.bits / 8 > slice_.param_bytes) throw NoSlice{};
         std::fill_n(slice_.param_byte_matters.begin() + step.value, step.bits / 8, true);
       }
+      if (step.kind == StepKind::kLoad) {
+        const LoadKind kind{static_cast<std::uint8_t>(step.bits / 8), step.is_signed};
+        if (std::find(slice_.loads.begin(), slice_.loads.end(), kind) == slice_.loads.end())
+          slice_.loads.push_back(kind);
+      }
       kept.push_back(step);
     }
     block.first = first;

@@ -1,5 +1,6 @@
 // Loads, stores and what else touches memory, as steps of a slice. What is loaded is unknown, but for
-// parameters. It must never leave an access to global memory out.
+// parameters, and for integers that may be known when the kernel is launched. It must never leave an access
+// to global memory out.
 #include "access/slice_builder.hpp"
 
 namespace refrain::access {
@@ -17,6 +18,15 @@ namespace {
 // Global memory, or perhaps: a generic address.
 bool may_be_global(Space space) {
   return space == Space::kGlobal || space == Space::kGeneric;
+}
+
+bool waits_for_others(const Instruction& in) {
+  using ptx::Modifier;
+  for (const Modifier modifier : {Modifier::kVolatile, Modifier::kRelaxed, Modifier::kAcquire, Modifier::kSc,
+                                  Modifier::kMmio, Modifier::kCv}) {
+    if (in.has(modifier)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -81,7 +91,41 @@ void SliceBuilder::decode_load(Frame& frame, const Instruction& in) {
   if (may_be_global(in.space()) && in.opcode != Opcode::kLdmatrix) {
     access(frame, in.operands[1], ptx::bytes_of(in.type()) * in.vector_width, true, false);
   }
-  unknown(frame, in.operands[0]);
+  if (!load_integers(frame, in)) unknown(frame, in.operands[0]);
+}
+
+// What the memory held when the kernel was launched is what a plain load finds, unless the kernel itself has
+// written there; one that says that others write meanwhile may find anything.
+bool SliceBuilder::load_integers(Frame& frame, const Instruction& in) {
+  const Operand& to = in.operands[0];
+  const Operand& from = in.operands[1];
+  const bool plain = in.opcode == Opcode::kLd || in.opcode == Opcode::kLdu;
+  if (!plain || !may_be_global(in.space()) || !is_integer(in.type()) || waits_for_others(in)) return false;
+  if (from.kind != OperandKind::kAddress || from.base != AddressBase::kRegister) return false;
+  const unsigned bits = ptx::bits_of(in.type());
+  if (bits < 8 || bits > 64) return false;
+  Operand base;
+  base.kind = OperandKind::kRegister;
+  base.index = from.index;
+  // What is loaded first may be what the address is in.
+  const std::uint32_t address = temporary(StepKind::kMove, 64, false, slot_of(frame, base));
+  const auto load = [&](const Operand& part, std::int64_t offset) {
+    if (part.kind != OperandKind::kRegister) return;
+    const unsigned held = ptx::bits_of(frame.function->registers[part.index].type);
+    // A register that the value fills has the same bits either way.
+    const bool is_signed = ptx::kind_of(in.type()) == ptx::TypeKind::kSigned || held == bits;
+    Step& step = emit(StepKind::kLoad, frame.first_slot + part.index, bits, is_signed);
+    step.a = address;
+    step.value = offset;
+  };
+  if (to.kind != OperandKind::kVector) {
+    load(to, from.value);
+    return true;
+  }
+  for (std::size_t i = 0; i < to.elements.size(); ++i) {
+    load(to.elements[i], from.value + static_cast<std::int64_t>(i) * (bits / 8));
+  }
+  return true;
 }
 
 void SliceBuilder::decode_store(Frame& frame, const Instruction& in) {

@@ -23,9 +23,11 @@ bool any(const Mask& mask) {
 
 }  // namespace
 
-Walk::Walk(const Slice& slice, const LaunchArguments& launch, std::uint64_t most_work)
+Walk::Walk(const Slice& slice, const LaunchArguments& launch, std::span<const KnownRun> known,
+           std::uint64_t most_work)
     : slice_(slice),
       launch_(launch),
+      known_(known),
       most_work_(most_work),
       lanes_(std::uint64_t{slice.slots} * thread_count(launch) * 9 > kMostLaneBytes ? 0 : slice.slots,
              thread_count(launch)),
@@ -109,6 +111,7 @@ bool Walk::step(const Step& step, const Mask& mask) {
     case StepKind::kNotGlobal: return lanes_.assign_flat(step.out, mask, kNotGlobalBase, 0, kOffsetUnknown);
     case StepKind::kUnknown: return lanes_.assign_flat(step.out, mask, kNoBase, 0, kOffsetUnknown);
     case StepKind::kAccess: return access(step, mask, true);
+    case StepKind::kLoad: return load(step, mask);
     default: return lanes_.compute(step, mask);
   }
 }
@@ -132,59 +135,6 @@ bool Walk::guarded(const Step& guarded_step, const Mask& mask) {
   return true;
 }
 
-bool Walk::parameter(const Step& step, const Mask& mask) {
-  const auto offset = static_cast<std::uint32_t>(step.value);
-  const std::uint32_t bytes = step.bits / 8;
-  std::uint64_t raw = 0;
-  std::memcpy(&raw, launch_.params.data() + offset, bytes);
-  for (std::size_t i = 0; i < slice_.pointers.size(); ++i) {
-    const std::uint32_t word = slice_.pointers[i];
-    if (offset + bytes <= word || word + 8 <= offset) continue;
-    if (offset != word || bytes != 8) return lanes_.assign_flat(step.out, mask, kNoBase, 0, kLost);
-    if (raw == 0) break;
-    return lanes_.assign_flat(step.out, mask, static_cast<std::int32_t>(i), 0, kKnown);
-  }
-  const unsigned spare = 64 - step.bits;
-  return lanes_.assign_flat(step.out, mask, static_cast<std::int64_t>(raw << spare) >> spare);
-}
-
-bool Walk::shape(const Step& step, const Mask& mask) {
-  using ptx::SpecialRegister;
-  const auto which = static_cast<SpecialRegister>(step.value);
-  const auto& block = launch_.block;
-  const auto flat = [&](std::int64_t value) { return lanes_.assign_flat(step.out, mask, value); };
-  std::vector<std::int64_t> lane(threads_);
-  const std::vector<std::uint8_t> known(threads_, kKnown);
-  const auto each = [&](auto value) {
-    for (std::uint32_t i = 0; i < threads_; ++i) lane[i] = value(i);
-    return lanes_.assign(step.out, mask, kNoBase, Slopes{}, lane.data(), known.data());
-  };
-  const auto block_index = [&](unsigned d) {
-    std::fill(lane.begin(), lane.end(), lanes_.box().first[d]);
-    Slopes slope{};
-    slope[d] = lanes_.box().count[d] > 1 ? 1 : 0;
-    return lanes_.assign(step.out, mask, kNoBase, slope, lane.data(), known.data());
-  };
-  constexpr std::uint32_t kWarp = 32;
-  switch (which) {
-    case SpecialRegister::kTidX: return each([&](std::uint32_t i) { return i % block[0]; });
-    case SpecialRegister::kTidY: return each([&](std::uint32_t i) { return i / block[0] % block[1]; });
-    case SpecialRegister::kTidZ: return each([&](std::uint32_t i) { return i / block[0] / block[1]; });
-    case SpecialRegister::kLaneid: return each([&](std::uint32_t i) { return i % kWarp; });
-    case SpecialRegister::kNtidX: return flat(block[0]);
-    case SpecialRegister::kNtidY: return flat(block[1]);
-    case SpecialRegister::kNtidZ: return flat(block[2]);
-    case SpecialRegister::kCtaidX: return block_index(0);
-    case SpecialRegister::kCtaidY: return block_index(1);
-    case SpecialRegister::kCtaidZ: return block_index(2);
-    case SpecialRegister::kNctaidX: return flat(launch_.grid[0]);
-    case SpecialRegister::kNctaidY: return flat(launch_.grid[1]);
-    case SpecialRegister::kNctaidZ: return flat(launch_.grid[2]);
-    case SpecialRegister::kDynamicSmemSize: return flat(launch_.dynamic_shared_bytes);
-    default: return lanes_.assign_flat(step.out, mask, kNoBase, 0, kOffsetUnknown);
-  }
-}
-
 // certain: for threads without doubt.
 bool Walk::access(const Step& step, const Mask& mask, bool certain) {
   const View at = lanes_.view(step.a);
@@ -201,11 +151,11 @@ bool Walk::access(const Step& step, const Mask& mask, bool certain) {
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (mask[i] == 0) continue;
     const bool no_pointer = at.base < 0 || at.level[i] == kLost;
-    const bool no_offset = at.level[i] != kKnown || step.bytes == 0 || far;
+    const bool no_offset = at.level[i] > kBounded || step.bytes == 0 || far;
     wild |= no_pointer;
     anywhere |= !no_pointer && no_offset;
     if (no_pointer || no_offset) continue;
-    (certain && doubt_[i] == 0 ? sure : doubtful)[i] = 1;
+    (certain && doubt_[i] == 0 && at.level[i] == kKnown ? sure : doubtful)[i] = 1;
   }
   if (wild) {
     wild_reads_ |= step.reads;
@@ -235,7 +185,7 @@ void Walk::record(const Step& step, const Mask& mask, const View& at, bool certa
   };
   for (std::uint32_t i = 0; i < threads_; ++i) {
     if (mask[i] == 0) continue;
-    const std::int64_t begin = at.lane[i] + step.value, end = begin + step.bytes;
+    const std::int64_t begin = at.lane[i] + step.value, end = begin + at.width_of(i) + step.bytes;
     if (run.begin != run.end && begin >= run.begin && begin <= run.end) {
       run.end = std::max(run.end, end);
       continue;
@@ -360,6 +310,7 @@ Footprint Walk::result() {
   Footprint out;
   out.complete = reason_.empty();
   out.reason = reason_;
+  out.uses_contents = uses_contents_;
   for (std::size_t i = 0; i < slice_.pointers.size(); ++i) {
     Footprint::Pointer pointer;
     const Gathered& gathered = gathered_[i];

@@ -13,7 +13,8 @@ namespace refrain::access {
 
 class Walk {
  public:
-  Walk(const Slice& slice, const LaunchArguments& launch, std::uint64_t most_work);
+  Walk(const Slice& slice, const LaunchArguments& launch, std::span<const KnownRun> known,
+       std::uint64_t most_work);
   // Everything anywhere, with a reason, if it had to give up.
   Footprint run();
   std::uint64_t work() const noexcept { return work_; }
@@ -39,6 +40,8 @@ class Walk {
   bool guarded(const Step& step, const Mask& mask);
   bool parameter(const Step& step, const Mask& mask);
   bool shape(const Step& step, const Mask& mask);
+  bool load(const Step& step, const Mask& mask);
+  const Interval* known_at(const Step& step, const View& at, std::uint32_t thread) const;
   bool access(const Step& step, const Mask& mask, bool certain);
   void record(const Step& step, const Mask& mask, const View& at, bool certain);
   Outcome leave(std::uint32_t block, const Mask& mask);
@@ -51,6 +54,7 @@ class Walk {
 
   const Slice& slice_;
   const LaunchArguments& launch_;
+  std::span<const KnownRun> known_;
   std::uint64_t most_work_;
   std::uint64_t work_ = 0;
   Lanes lanes_;
@@ -61,6 +65,7 @@ class Walk {
   std::map<std::uint32_t, Fork> forks_;
   std::vector<Gathered> gathered_;  // by pointer
   bool wild_reads_ = false, wild_writes_ = false;
+  bool uses_contents_ = false;
   std::string reason_;
 };
 

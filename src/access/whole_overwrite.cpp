@@ -90,7 +90,7 @@ class Overwrites {
 
   bool add_taint(const Step& step, bool doubtful) {
     if (tainted_[step.out]) return false;
-    bool is_unknown = doubtful || step.kind == StepKind::kUnknown;
+    bool is_unknown = doubtful || step.kind == StepKind::kUnknown || step.kind == StepKind::kLoad;
     if (step.kind == StepKind::kShape) {
       const auto special = static_cast<ptx::SpecialRegister>(step.value);
       is_unknown |= ptx::kind_of(special) != ptx::SpecialKind::kShape;

@@ -70,6 +70,7 @@ bool Runtime::complete_arenas() {
 }
 
 void Runtime::free_range(const Range& range) {
+  contents_.freed(range.base, range.base + range.bytes);
   if (!range.arena) {
     take_back(range.buffer);
     return engine_->free(range.buffer);

@@ -95,7 +95,7 @@ Runtime::Pointers Runtime::bind_pointer(const Kernel& kernel, const access::Poin
   }
   CUdeviceptr begin = range->base;
   CUdeviceptr end = range->base + range->bytes;
-  if (!touched.anywhere) {
+  if (!touched.anywhere()) {
     begin = std::clamp(address + static_cast<CUdeviceptr>(touched.begin), begin, end);
     end = std::clamp(address + static_cast<CUdeviceptr>(touched.end), begin, end);
     divide(*range, begin, end);
@@ -103,35 +103,59 @@ Runtime::Pointers Runtime::bind_pointer(const Kernel& kernel, const access::Poin
   }
   if (!find_parts(*range, begin, end)) return Pointers::kNoMemory;
   Pointers found = Pointers::kKnown;
+  std::optional<PointerSlot> slot;
   for (const Part& part : parts_) {
+    const Touched here = range->arena ? touched_in(part, address, access) : touched;
+    if (!here.read && !here.written) continue;
+    // One pointer, several buffers: they could not be put elsewhere together.
+    if (slot) found = Pointers::kOutside;
     const std::size_t before = uses_.size();
-    const Touched here = range->arena && !touched.anywhere ? touched_in(part, address, access) : touched;
     const std::uint32_t index = use(part, here.read, here.written, false);
     // Two ways to one buffer, one of them atomic: what the one sees depends on when the other comes.
     if (uses_.size() == before && (access.atomic || kernel.access.atomic())) found = Pointers::kOutside;
-    if (parts_.size() > 1) continue;
-    pointers_.push_back({access.offset_bytes, index, address - device_->address(part.buffer)});
+    slot = PointerSlot{access.offset_bytes, index, address - device_->address(part.buffer)};
   }
-  // One pointer, several buffers: they could not be put elsewhere together.
-  return parts_.size() > 1 ? Pointers::kOutside : found;
+  if (slot) pointers_.push_back(*slot);
+  return found;
+}
+
+// Memory behind the pointers that the host has just written, where it can decide what the launch touches.
+void Runtime::find_contents(const Kernel& kernel) {
+  known_.clear();
+  const bool counts = !contents_.empty() && std::any_of(kernel.footprints.begin(), kernel.footprints.end(),
+                                                        [](const auto& f) { return f.reads_contents(); });
+  if (!counts) return;
+  for (const access::PointerAccess& access : kernel.access.pointers) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, params_.data() + access.offset_bytes, sizeof address);
+    const access::Contents* const contents = contents_.around(address);
+    const Range* const range = contents == nullptr ? nullptr : addresses_.find(address);
+    if (range == nullptr) continue;
+    known_.push_back({access.offset_bytes, contents, range->base, range->base + range->bytes});
+  }
 }
 
 // What each architecture's code touches with these arguments; nothing is known of other memory than global.
 void Runtime::follow(const Launch& launch, Kernel& kernel) {
   footprints_.clear();
+  find_contents(kernel);
   const access::LaunchArguments arguments{.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
                                           .block = {launch.block[0], launch.block[1], launch.block[2]},
                                           .dynamic_shared_bytes = launch.shared_bytes,
-                                          .params = params_};
+                                          .params = params_,
+                                          .known = known_};
   for (access::Footprints& footprints : kernel.footprints) footprints_.push_back(&footprints.of(arguments));
 }
 
 // What the analysis of the kernel allows, and this launch does.
 Runtime::Touched Runtime::touched_by(const access::PointerAccess& access) const {
-  const bool unknown = footprints_.empty();
-  Touched out{.read = unknown, .written = unknown, .begin = 0, .end = 0, .anywhere = unknown};
-  const bool may_read = access.read || access.atomic;
-  const bool may_write = access.written || access.atomic;
+  Touched out{.read = false,
+              .written = false,
+              .begin = 0,
+              .end = 0,
+              .reads_anywhere = false,
+              .writes_anywhere = false};
+  const bool may_read = access.read || access.atomic, may_write = access.written || access.atomic;
   bool first = true;
   const auto reach = [&](const std::vector<access::Range>& ranges) {
     if (ranges.empty()) return;
@@ -142,36 +166,39 @@ Runtime::Touched Runtime::touched_by(const access::PointerAccess& access) const 
   for (const access::Footprint* footprint : footprints_) {
     for (const access::Footprint::Pointer& pointer : footprint->pointers) {
       if (pointer.offset_bytes != access.offset_bytes) continue;
-      out.read = out.read || pointer.reads_anywhere || !pointer.reads.empty();
-      out.written = out.written || pointer.writes_anywhere || !pointer.writes.empty();
-      out.anywhere =
-          out.anywhere || (may_read && pointer.reads_anywhere) || (may_write && pointer.writes_anywhere);
+      out.reads_anywhere = out.reads_anywhere || (may_read && pointer.reads_anywhere);
+      out.writes_anywhere = out.writes_anywhere || (may_write && pointer.writes_anywhere);
+      out.read = out.read || (may_read && !pointer.reads.empty());
+      out.written = out.written || (may_write && !pointer.writes.empty());
       reach(pointer.reads);
       reach(pointer.writes);
     }
   }
-  out.read = out.read && may_read;
-  out.written = out.written && may_write;
+  out.read = out.read || out.reads_anywhere;
+  out.written = out.written || out.writes_anywhere;
   return out;
 }
 
 // What the launch does to one part of an allocation through one pointer.
 Runtime::Touched Runtime::touched_in(const Part& part, CUdeviceptr address,
                                      const access::PointerAccess& access) const {
-  Touched out{.read = false, .written = false, .begin = 0, .end = 0, .anywhere = false};
+  Touched out = touched_by(access);
   const auto begin = static_cast<std::int64_t>(part.begin - address);
   const auto end = static_cast<std::int64_t>(part.end - address);
   const auto meets = [&](const std::vector<access::Range>& ranges) {
     return std::any_of(ranges.begin(), ranges.end(),
                        [&](const access::Range& range) { return range.begin < end && begin < range.end; });
   };
+  bool read = out.reads_anywhere, written = out.writes_anywhere;
   for (const access::Footprint* footprint : footprints_) {
     for (const access::Footprint::Pointer& pointer : footprint->pointers) {
       if (pointer.offset_bytes != access.offset_bytes) continue;
-      out.read = out.read || meets(pointer.reads);
-      out.written = out.written || meets(pointer.writes);
+      read = read || meets(pointer.reads);
+      written = written || meets(pointer.writes);
     }
   }
+  out.read = out.read && read;
+  out.written = out.written && written;
   return out;
 }
 

@@ -30,6 +30,15 @@ bool Runtime::manages_current_context() {
   return active();
 }
 
+bool Runtime::known_memory(CUdeviceptr address, std::span<std::byte> out) {
+  const std::lock_guard lock(mutex_);
+  const access::Contents* const contents = contents_.around(address);
+  if (contents == nullptr || contents->end() - address < out.size()) return false;
+  std::copy_n(contents->bytes().begin() + static_cast<std::ptrdiff_t>(address - contents->begin()),
+              out.size(), out.begin());
+  return true;
+}
+
 std::optional<CUresult> Runtime::library_call(CUstream stream, std::span<const LibraryUse> uses,
                                               const LibraryOp& op, Call call) {
   const std::lock_guard lock(mutex_);

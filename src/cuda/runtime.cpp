@@ -273,6 +273,7 @@ CUresult Runtime::pin(CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
   const Range* range = addresses_.find(address);
   if (!range) return CUDA_SUCCESS;
+  contents_.never(range->base, range->base + range->bytes);
   return find_all_parts(*range) ? pin_parts() : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -281,6 +282,7 @@ CUresult Runtime::pin_bytes(CUdeviceptr address, std::size_t bytes) {
   const Range* range = addresses_.find(address);
   if (!range) return CUDA_SUCCESS;
   const CUdeviceptr end = address + std::min<std::uint64_t>(bytes, range->base + range->bytes - address);
+  contents_.never(address, end);
   divide(*range, address, end);
   return find_parts(*addresses_.find(address), address, end) ? pin_parts() : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -21,6 +21,7 @@
 #include "cuda/device.hpp"
 #include "cuda/function_ref.hpp"
 #include "cuda/kernels.hpp"
+#include "cuda/known_contents.hpp"
 #include "cuda/library_calls.hpp"
 #include "cuda/slabs.hpp"
 #include "cuda/streams.hpp"
@@ -78,9 +79,10 @@ class Runtime {
 
   // Work
   CUresult launch(CUstream stream, const Launch& launch, Call call);
-  // blocking: the call returns when the copy is done, and is made without the lock, so that other threads go
-  // on.
-  CUresult copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking, Call call);
+  // blocking: the call returns when the host's memory is no longer needed, and is made without the lock, so
+  // that other threads go on.
+  CUresult copy_from_host(CUstream stream, CUdeviceptr to, const void* from, std::size_t bytes, bool blocking,
+                          Call call);
   CUresult copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking, Call call);
   CUresult copy_any(CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, Call call);
   CUresult set_memory(CUstream stream, CUdeviceptr to, unsigned value, unsigned element_bytes,
@@ -96,6 +98,8 @@ class Runtime {
   std::optional<CUresult> library_call(CUstream stream, std::span<const LibraryUse> uses, const LibraryOp& op,
                                        Call call);
   bool manages_current_context();
+  // What the program has in [address, address + out.size()), if that is known.
+  bool known_memory(CUdeviceptr address, std::span<std::byte> out);
   // Memory that a library allocates for itself takes whole pages of the device, and counts so.
   std::size_t library_pages(std::size_t bytes);
   // Only inside an op (Inside::kOp): it has taken (or, negative, given back) memory; or has freed an address,
@@ -156,6 +160,8 @@ class Runtime {
   bool allocate_small(CUdeviceptr* out, std::size_t bytes);
   void begin_uses();
   std::uint32_t use(const Part& part, bool read, bool written, bool whole);
+  std::uint32_t add_use(const Part& part, bool read, bool written, bool whole);
+  bool host_reads(const void* from) const;
   // The buffers behind [begin, end) of an allocation; more than one only where it is divided. false: no
   // memory.
   bool find_parts(const Range& range, CUdeviceptr begin, CUdeviceptr end);
@@ -184,11 +190,13 @@ class Runtime {
     bool read;
     bool written;
     std::int64_t begin, end;  // relative to the pointer; all that is read or written, unless anywhere
-    bool anywhere;
+    bool reads_anywhere, writes_anywhere;
+    bool anywhere() const noexcept { return reads_anywhere || writes_anywhere; }
   };
   Pointers bind_pointer(const Kernel& kernel, const access::PointerAccess& access, CUdeviceptr address);
   void divide(const Range& range, CUdeviceptr begin, CUdeviceptr end);
   Touched touched_in(const Part& part, CUdeviceptr address, const access::PointerAccess& access) const;
+  void find_contents(const Kernel& kernel);
   void follow(const Launch& launch, Kernel& kernel);
   Touched touched_by(const access::PointerAccess& access) const;
   bool overwrites(const Part& part);
@@ -221,6 +229,7 @@ class Runtime {
   Addresses addresses_;
   Slabs slabs_;
   Arenas arenas_;
+  KnownContents contents_;
   std::set<CUdevice> pool_peers_;
   std::map<CUcontext, std::set<CUdevice>> peers_;  // that may use a context's memory; of all contexts
   // Buffers that work in other contexts uses, and the event behind that work, which is of that context.
@@ -246,6 +255,7 @@ class Runtime {
   std::vector<PointerSlot> pointers_;
   std::vector<Part> parts_;
   std::vector<const access::Footprint*> footprints_;
+  std::vector<access::KnownMemory> known_;
   std::vector<access::Range> must_write_;
 };
 

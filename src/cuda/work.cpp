@@ -49,6 +49,11 @@ void Runtime::collect_costs() {
 }
 
 std::uint32_t Runtime::use(const Part& part, bool read, bool written, bool whole) {
+  contents_.used(part.begin, part.end, written);
+  return add_use(part, read, written, whole);
+}
+
+std::uint32_t Runtime::add_use(const Part& part, bool read, bool written, bool whole) {
   for (std::uint32_t i = 0; i < uses_.size(); ++i) {
     engine::BufferUse& use = uses_[i];
     if (use.buffer != part.buffer) continue;
@@ -72,8 +77,9 @@ bool Runtime::use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes
                         bool& single) {
   if (!find_parts(range, begin, begin + bytes)) return false;
   single = parts_.size() == 1;
+  contents_.used(begin, begin + bytes, written);
   for (const Part& part : parts_) {
-    use(part, read, written, begin <= part.begin && part.end <= begin + bytes);
+    add_use(part, read, written, begin <= part.begin && part.end <= begin + bytes);
   }
   return true;
 }
@@ -172,6 +178,12 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   }
   if (pointers == Pointers::kNoMemory) return CUDA_ERROR_OUT_OF_MEMORY;
   if (uses_.empty()) return call();
+  if ((kernel->access.effects & access::kVolatile) != 0) {
+    // It may go on writing what the host or another kernel answers to.
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+      if (uses_[i].written) contents_.never(use_parts_[i].begin, use_parts_[i].end);
+    }
+  }
   if (!here) return lend(stream, call);
   const bool replayable = launch.plain && pointers == Pointers::kKnown && kernel->access.replayable();
   if (!replayable) {
@@ -207,8 +219,20 @@ Runtime::Facts Runtime::copy_facts(std::size_t bytes) {
   return {.cost = key_of(Work::kCopy, bytes), .bytes = bytes, .kernel = false};
 }
 
-CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t bytes, bool blocking,
-                                 Call call) {
+// Memory that a host may read at any moment: not the device's, nor managed, which may be there.
+bool Runtime::host_reads(const void* from) const {
+  const auto address = reinterpret_cast<CUdeviceptr>(from);
+  CUmemorytype type{};
+  unsigned managed = 0;
+  if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS)
+    return true;  // plain memory of the process
+  return type == CU_MEMORYTYPE_HOST &&
+         driver_.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
+         managed == 0;
+}
+
+CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, const void* from, std::size_t bytes,
+                                 bool blocking, Call call) {
   std::unique_lock lock(mutex_);
   const Range* range = addresses_.find(to);
   if (!range || bytes == 0) return without(lock, blocking, call);
@@ -216,8 +240,18 @@ CUresult Runtime::copy_from_host(CUstream stream, CUdeviceptr to, std::size_t by
   bool single = false;
   if (!use_bytes(*range, to, bytes, false, true, single)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!active()) return lend(stream, call);
-  if (blocking && single && outlives_failure(uses_[0])) return issue_blocking(lock, stream, call);
-  return issue_or_capture(stream, copy_facts(bytes), call, nullptr);
+  // Where the call returns before the copy is made, the program may change the host's bytes first.
+  const KnownContents::Ticket ticket = blocking && !capturing(stream) ? contents_.await(to, bytes) : 0;
+  const CUresult result = blocking && single && outlives_failure(uses_[0])
+                              ? issue_blocking(lock, stream, call)
+                              : issue_or_capture(stream, copy_facts(bytes), call, nullptr);
+  if (ticket == 0) return result;
+  if (result == CUDA_SUCCESS && host_reads(from)) {
+    contents_.arrived(ticket, from);
+  } else {
+    contents_.failed(ticket);
+  }
+  return result;
 }
 
 CUresult Runtime::copy_to_host(CUstream stream, CUdeviceptr from, std::size_t bytes, bool blocking,
@@ -306,17 +340,22 @@ CUresult Runtime::before_unfollowed(std::string_view name, bool& begun) {
   const CUresult result = barrier_locked(
       name.data(), [&] { return std::string(name); }, [] { return CUDA_SUCCESS; });
   begun = result == CUDA_SUCCESS;
-  if (begun) device_->unfollowed_call_begins();
+  if (begun) {
+    device_->unfollowed_call_begins();
+    contents_.suspend();
+  }
   return result;
 }
 
 void Runtime::after_unfollowed() {
   const std::lock_guard lock(mutex_);
   if (device_) device_->unfollowed_call_ended();
+  contents_.resume();
 }
 
 CUresult Runtime::barrier_locked(const void* key, FunctionRef<std::string()> name, Call call) {
   ++counters_.barriers;
+  contents_.forget_all();
   if (may_note(key)) {
     note_(name() +
           " cannot be followed: everything is made resident first, and is not evicted until it is written "

@@ -1,5 +1,6 @@
 // Random kernels (generate.py) on the software device: every byte that a launch touches was predicted, and
-// every byte that was predicted to be written is. A fault is a mistake of the generator.
+// every byte that was predicted to be written is, also where the indices in memory are known. A fault is a
+// mistake of the generator.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +99,28 @@ std::vector<std::byte> params_of(const json& launch, const std::vector<Buffer>& 
   return out;
 }
 
+// The buffers of indices, as the host has just filled them.
+struct KnownBuffers {
+  std::vector<std::unique_ptr<Contents>> contents;
+  std::vector<KnownMemory> memory;
+};
+KnownBuffers known_of(const json& kernel, const json& launch, const std::vector<Buffer>& buffers,
+                      simgpu::AddressSpace& space) {
+  KnownBuffers out;
+  for (const json& parameter : launch["parameters"]) {
+    if (!parameter.contains("buffer")) continue;
+    const auto number = parameter["buffer"].get<std::size_t>();
+    if (kernel["buffers"][number]["fill"] != "indices") continue;
+    const Buffer& buffer = buffers[number];
+    const std::byte* bytes = space.translate(buffer.address, buffer.bytes, simgpu::Access::kReadWrite);
+    out.contents.push_back(std::make_unique<Contents>());
+    out.contents.back()->assign(buffer.address, {bytes, buffer.bytes});
+    out.memory.push_back({parameter["offset"].get<std::uint32_t>(), out.contents.back().get(), buffer.address,
+                          buffer.address + buffer.bytes});
+  }
+  return out;
+}
+
 Truth truth_of(const simgpu::AccessRecord& record, const std::vector<Buffer>& buffers,
                const simgpu::Module& module) {
   Truth out{record.reads.ranges(), record.writes.ranges(), {}, {}};
@@ -138,13 +161,18 @@ class Soundness : public testing::TestWithParam<Compiled> {
     for (const json& launch : kernel["launches"]) {
       const std::vector<std::byte> params = params_of(launch, buffers, code->param_bytes());
       const simgpu::LaunchShape shape{dim3_of(launch["grid"]), dim3_of(launch["block"]), 0};
-      const LaunchArguments arguments{launch["grid"], launch["block"], 0, params};
+      LaunchArguments arguments{launch["grid"], launch["block"], 0, params};
       const Prediction prediction = predictor_->predict(code->name(), arguments);
+      const KnownBuffers known = known_of(kernel, launch, buffers, memory_.space());
+      arguments.known = known.memory;
+      const Prediction informed = predictor_->predict(code->name(), arguments);
       simgpu::AccessRecord record;
       simgpu::ExecutionCounts counts;
       const auto fault = code->run(shape, params, 0, counts, &record);
       ASSERT_FALSE(fault.has_value()) << fault->message;
-      check(prediction, truth_of(record, buffers, *module_), name + " " + launch.dump(), score_);
+      const Truth truth = truth_of(record, buffers, *module_);
+      check(prediction, truth, name + " " + launch.dump(), score_);
+      if (!known.memory.empty()) check(informed, truth, name + " informed " + launch.dump(), informed_);
     }
     memory_.free(buffers);
   }
@@ -153,6 +181,7 @@ class Soundness : public testing::TestWithParam<Compiled> {
   std::unique_ptr<simgpu::Module> module_;
   std::unique_ptr<Predictor> predictor_;
   Score score_;
+  Score informed_;  // launches with known indices
 };
 
 TEST_P(Soundness, holds) {
@@ -164,8 +193,12 @@ TEST_P(Soundness, holds) {
   }
   EXPECT_GT(score_.launches, 0u);
   EXPECT_EQ(score_.violations, 0u);
-  for (const std::string& message : score_.messages) ADD_FAILURE() << message;
-  fmt::print("{}\n", score_.in_words());
+  EXPECT_GT(informed_.launches, 0u);
+  EXPECT_EQ(informed_.violations, 0u);
+  for (const Score& score : {score_, informed_}) {
+    for (const std::string& message : score.messages) ADD_FAILURE() << message;
+  }
+  fmt::print("{}\nindices known: {}\n", score_.in_words(), informed_.in_words());
 }
 
 const Compiled kCompiled[] = {

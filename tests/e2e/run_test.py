@@ -128,6 +128,86 @@ class Arena(Case):
         self.assert_ok(done)
 
 
+class Indices(Case):
+    """A kernel reads the tensor of an arena that a table on the device says: 8 tensors of 5,000 words, and half as much
+    beside it."""
+
+    command = property(lambda self: [self.victim("indices"), "8", "5000"])
+    tensor_bytes = 20_000
+
+    def test_wants_all_of_it_alone(self):
+        self.assert_ok(self.plain(self.command))
+        self.assertGreaterEqual(self.stats()["peak_physical_bytes"], 12 * self.tensor_bytes)
+
+    def test_a_table_that_was_copied_bounds_what_is_read(self):
+        # The arena and the 64 KiB for small allocations do not fit together: a read of anywhere would not.
+        limit = 10 * self.tensor_bytes
+        self.assertLess(limit, 8 * self.tensor_bytes + (64 << 10))
+        for schedule in SCHEDULES:
+            with self.subTest(schedule=schedule):
+                done = self.run_capped(f"{limit}B", [*self.command, "copy"], SIMGPU_SCHEDULE=schedule)
+                self.assert_ok(done)
+                self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_what_a_kernel_may_still_write_is_not_believed(self):
+        done = self.run_capped(f"{10 * self.tensor_bytes}B", [*self.command, "talk"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("refrain: out of memory: asked", done.stderr)
+
+    def test_whatever_changes_the_table_ends_that(self):
+        limit = 12 * self.tensor_bytes
+        for schedule in SCHEDULES:
+            for way in ("copy", "kernel", "memset", "device", "pinned", "parts", "thread", "again", "rows", "graph", "host",
+                        "back", "unknown", "talk", "answer", "itself"):
+                with self.subTest(schedule=schedule, way=way):
+                    self.assert_ok(self.run_capped(f"{limit}B", [*self.command, way], SIMGPU_SCHEDULE=schedule))
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    self.assertGreater(self.log()[-1]["evictions"], 0)
+
+
+class Effects(Case):
+    """What differs when it is made again, or shows no bounds, is kept as it was; the rest is made again."""
+
+    NEVER = {
+        "float_atomics": "adds floating-point numbers atomically", "tickets": "uses what an atomic operation returns",
+        "clocks": "reads a clock", "places": "reads where it is placed", "globals": "reads a variable of the module",
+        "flags": "has volatile or ordered accesses",
+    }
+    BARRIERS = {"prints": "calls a function whose body is not in the module", "through": "an address that was loaded from memory"}
+    REPLAYED = ("count_atomics", "asserts", "draws")
+
+    def run_way(self, way, schedule="eager"):
+        done = self.run_capped("170KiB", [self.victim("effects"), way], SIMGPU_SCHEDULE=schedule)
+        self.assert_ok(done)
+        self.assertGreater(self.log()[-1]["evictions"], 0)
+        return done, self.log()[-1]
+
+    def test_never_replayed(self):
+        for way, why in self.NEVER.items():
+            with self.subTest(way=way):
+                done, end = self.run_way(way)
+                self.assertRegex(done.stderr, f"kernel .*{way[:4]}.* is never replayed: .*{why}")
+                self.assertEqual((end["barriers"], end["unreplayable"] > 0), (0, True))
+
+    def test_barriers(self):
+        for way, why in self.BARRIERS.items():
+            with self.subTest(way=way):
+                done, end = self.run_way(way)
+                self.assertRegex(done.stderr, f"kernel .*{why}.* cannot be followed")
+                self.assertEqual(end["barriers"], 1)
+
+    def test_functions_of_what_is_in_memory(self):
+        for schedule in SCHEDULES:
+            for way in self.REPLAYED:
+                with self.subTest(way=way, schedule=schedule):
+                    done, end = self.run_way(way, schedule)
+                    self.assertNotIn("never replayed", done.stderr)
+                    self.assertEqual((end["barriers"], end["unreplayable"]), (0, 0))
+                    # `in` and what was made of it
+                    self.assertGreater(end["rematerialisations"], 13)
+
+
 class Blas(Case):
     """Kernels without PTX: what cuBLAS and cuRAND launch. Between them the chain above, three times."""
 
@@ -233,6 +313,29 @@ class Products(Case):
     def test_batches_and_matrices_that_are_added_to(self):
         self.check(["strided"], (70, 50), ("lazy",))
         self.check(["ger"], (70, 50), ("lazy",))
+
+    def test_matrices_whose_addresses_were_copied_are_known(self):
+        # No replay is given other addresses: only what the kernels between the products make is computed again.
+        for schedule in SCHEDULES:
+            wanted = self.digest(self.plain(self.command("arrays"), SIMGPU_SCHEDULE=schedule))
+            limit = self.stats()["peak_physical_bytes"] * 80 // 100
+            done = self.run_capped(f"{limit}B", self.command("arrays"), SIMGPU_SCHEDULE=schedule)
+            self.assertEqual(wanted, self.digest(done))
+            self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+            self.assertNotIn("cannot be followed", done.stderr)
+            self.assertIn("cublasSgemmBatched is never replayed: it finds its matrices by addresses in memory", done.stderr)
+            end = self.log()[-1]
+            self.assertGreater(end["rematerialisations"], 0)
+            self.assertEqual(end["barriers"], 0)
+
+    def test_matrices_whose_addresses_a_kernel_wrote_are_a_barrier(self):
+        wanted = self.digest(self.plain(self.command("written")))
+        limit = self.stats()["peak_physical_bytes"]
+        done = self.run_capped(f"{2 * limit}B", self.command("written"))
+        self.assertEqual(wanted, self.digest(done))
+        self.assertIn("cannot be followed", done.stderr)
+        products = 2 * self.LAYERS * self.STEPS
+        self.assertEqual(self.log()[-1]["barriers"], products)
 
     def test_handles_that_are_gone_when_their_products_are_needed_again(self):
         self.check(["handles"], (70, 50))

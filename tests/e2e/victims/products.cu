@@ -1,8 +1,8 @@
 // A network whose layers are products by cuBLAS and small kernels between them, and its way back, which needs
-// every activation again. products LAYERS STEPS [once|device|workspace|handles|strided|ger|lt]...: prints a
-// digest of every byte that it computed. Activations are allocated in each step, or once; scalars are on the
-// host, or on the device; the handle has cuBLAS's workspace or the program's; one handle serves, or one for
-// each step.
+// every activation again. products LAYERS STEPS
+// [once|device|workspace|handles|strided|arrays|written|ger|lt]...: prints a digest of every byte that it
+// computed. Activations are allocated in each step, or once; scalars are on the host, or on the device; the
+// handle has cuBLAS's workspace or the program's; one handle serves, or one for each step.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -27,15 +27,25 @@ __global__ void slope(const float* in, const float* above, float* out, int n) {
   if (i < n) out[i] = above[i] * (1.0f - fabsf(in[i]) * 0.25f);
 }
 
+// The addresses of the quarters of three matrices.
+__global__ void point(const float** addresses, const float* a, const float* b, const float* c, int step_b,
+                      int step_c) {
+  const int i = threadIdx.x;
+  addresses[i] = a;
+  addresses[4 + i] = b + i * step_b;
+  addresses[8 + i] = c + i * step_c;
+}
+
 struct Options {
   bool once = false, device = false, workspace = false, handles = false, strided = false, ger = false,
-       lt = false;
+       lt = false, arrays = false, written = false;
 };
 
 struct Network {
   Options options;
   std::vector<float*> weights, gradients, sums, values;
   float *input, *down, *down_before, *scalars, *bias, *aux, *lt_workspace;
+  float** addresses = nullptr;
   void* workspace = nullptr;
   cublasHandle_t handle = nullptr;
   unsigned long long digest = 14695981039346656037ull;
@@ -79,6 +89,21 @@ struct Network {
     BLAS(cublasLtMatmulDescDestroy(operation));
   }
 
+  // As four products whose matrices' addresses the host or a kernel has put on the device.
+  void quarters(cublasOperation_t op_a, const float* a, const float* b, const float* alpha, const float* beta,
+                float* out) {
+    const int columns = kSide / 4, step = kSide * columns;
+    if (options.written) {
+      point<<<1, 4>>>(const_cast<const float**>(addresses), a, b, out, step, step);
+    } else {
+      const float* host[12];
+      for (int i = 0; i < 4; ++i) host[i] = a, host[4 + i] = b + i * step, host[8 + i] = out + i * step;
+      CHECK(cudaMemcpy(addresses, host, sizeof host, cudaMemcpyHostToDevice));
+    }
+    BLAS(cublasSgemmBatched(handle, op_a, CUBLAS_OP_N, kSide, columns, kSide, alpha, addresses, kSide,
+                            addresses + 4, kSide, beta, addresses + 8, kSide, 4));
+  }
+
   // out = alpha op(a) op(b) + beta out. Odd layers have another alpha, and another math mode: who listens can
   // tell whether they belong together.
   void product(int layer, cublasOperation_t op_a, cublasOperation_t op_b, const float* a, const float* b,
@@ -88,6 +113,8 @@ struct Network {
     const float* alpha = options.device ? scalars + (layer % 2 ? 2 : 0) : &factor;
     const float* add = options.device ? scalars + (beta == 0 ? 1 : 0) : &beta;
     if (options.lt) return lt_product(op_a, op_b, a, b, alpha, add, beta == 0, out);
+    if ((options.arrays || options.written) && op_b == CUBLAS_OP_N)
+      return quarters(op_a, a, b, alpha, add, out);
     if (options.strided) {  // four products of a quarter of the columns each
       const int columns = kSide / 4;
       if (op_b == CUBLAS_OP_N) {
@@ -147,6 +174,8 @@ int main(int argc, char** argv) {
     net.options.workspace |= is("workspace");
     net.options.handles |= is("handles");
     net.options.strided |= is("strided");
+    net.options.arrays |= is("arrays");
+    net.options.written |= is("written");
     net.options.ger |= is("ger");
     net.options.lt |= is("lt");
   }
@@ -160,6 +189,7 @@ int main(int argc, char** argv) {
   for (float** p : {&net.input, &net.down, &net.down_before, &net.aux, &net.lt_workspace})
     CHECK(cudaMalloc(p, kBytes));
   CHECK(cudaMalloc(&net.scalars, 3 * sizeof(float)));
+  CHECK(cudaMalloc(&net.addresses, 12 * sizeof(float*)));
   CHECK(cudaMalloc(&net.bias, kSide * sizeof(float)));
   const float scalars[] = {1, 0, 0.5f};
   CHECK(cudaMemcpy(net.scalars, scalars, sizeof scalars, cudaMemcpyHostToDevice));

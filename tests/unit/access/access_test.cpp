@@ -61,6 +61,7 @@ const Expected kExpected[] = {
     {"timed", "0:w", kClock},
     {"placed", "0:w", kSmId},
     {"printing", "0:r", kCalls},
+    {"allocating", "0:w", kCalls},
     {"writes_variable", "", kModuleVariableWrite},
     {"reads_variable", "0:w", kModuleVariableRead},
     {"waits", "0:r 8:w", kVolatile},

@@ -1,95 +1,9 @@
 // Which bytes launches touch: exact where nothing that is loaded decides, whole allocations where it does,
 // and certain stores only where they are certain.
-#include "access/footprint.hpp"
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <fstream>
-#include <iterator>
-
-#include "access/access.hpp"
+#include "launched.hpp"
 
 namespace refrain::access {
 namespace {
-
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-struct Pointer {
-  bool null = false;
-};
-constexpr Pointer kSome{};
-constexpr Pointer kNull{true};
-
-// Launches of one kernel, and what is said of them.
-class Kernel {
- public:
-  Kernel(const std::string& ptx, const char* name)
-      : module_(ptx::parse(ptx)), function_(module_.find_function(name)) {
-    const KernelAccess facts = analyse(module_, *function_);
-    std::vector<std::uint32_t> offsets;
-    for (const PointerAccess& pointer : facts.pointers) offsets.push_back(pointer.offset_bytes);
-    footprints_ = std::make_unique<Footprints>(slice_of(module_, *function_, offsets), offsets);
-  }
-
-  template <class... Arguments>
-  const Footprint& launch(std::array<std::uint32_t, 3> grid, std::array<std::uint32_t, 3> block,
-                          Arguments... arguments) {
-    params_.assign(function_->param_bytes + 8, std::byte{0});
-    next_ = 0;
-    (put(arguments), ...);
-    return footprints_->of({.grid = grid, .block = block, .params = params_});
-  }
-  // "0:w[0,40)m[0,40) 8:r[0,40)": for each pointer what is read, written, certainly written; * is anywhere.
-  template <class... Arguments>
-  std::string said(std::array<std::uint32_t, 3> grid, std::array<std::uint32_t, 3> block,
-                   Arguments... arguments) {
-    std::string out;
-    for (const Footprint::Pointer& pointer : launch(grid, block, arguments...).pointers) {
-      const std::string all = ranges("r", pointer.reads, pointer.reads_anywhere) +
-                              ranges("w", pointer.writes, pointer.writes_anywhere) +
-                              ranges("m", pointer.must_write, false);
-      if (!all.empty()) out += fmt::format("{}{}:{}", out.empty() ? "" : " ", pointer.offset_bytes, all);
-    }
-    return out;
-  }
-  std::uint64_t computed() const { return footprints_->computed(); }
-  void move_memory() { base_ += 0x100000; }
-
- private:
-  static std::string ranges(const char* what, const std::vector<Range>& list, bool anywhere) {
-    if (anywhere) return fmt::format("{}*", what);
-    std::string out = list.empty() ? "" : what;
-    for (const Range& range : list) out += fmt::format("[{},{})", range.begin, range.end);
-    return out;
-  }
-  template <class T>
-  void put(T value) {
-    if constexpr (std::is_same_v<T, Pointer>) {
-      put_raw(value.null ? std::uint64_t{0} : base_ + 0x1000 * (next_ + 1));
-    } else {
-      put_raw(value);
-    }
-  }
-  template <class T>
-  void put_raw(T value) {
-    const ptx::Variable& param = function_->param(next_++);
-    ASSERT_GE(param.size_bytes, sizeof value);
-    std::memcpy(params_.data() + param.offset_bytes, &value, sizeof value);
-  }
-
-  ptx::Module module_;
-  const ptx::Function* function_;
-  std::unique_ptr<Footprints> footprints_;
-  std::vector<std::byte> params_;
-  std::uint32_t next_ = 0;
-  std::uint64_t base_ = 0x7000000;
-};
 
 const std::string& compiled() {
   static const auto* text = new std::string(text_of(FOOTPRINTS_PTX));

@@ -98,6 +98,11 @@ KERNEL placed(unsigned* out) {
 KERNEL printing(const int* x) {
   printf("%d\n", x[threadIdx.x]);
 }
+KERNEL allocating(unsigned* out) {
+  void* p = malloc(16);
+  out[threadIdx.x] = p != nullptr;
+  free(p);
+}
 __device__ int counter;
 __constant__ float table[4];
 KERNEL writes_variable(int n) {

@@ -70,7 +70,7 @@ TEST_F(RuntimeOverDriver, CopiesAcrossStreamsAreOrdered) {
   std::vector<CUdeviceptr> chain{allocate(*runtime)};
   const std::vector<unsigned> host(kBytes / 4, 77);
   const CUdeviceptr first = chain[0];
-  ASSERT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, first, kBytes, true,
+  ASSERT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, first, host.data(), kBytes, true,
                                     [&] { return write_(first, host.data(), kBytes); }),
             CUDA_SUCCESS);
   for (int i = 1; i < 14; ++i) {
@@ -131,9 +131,10 @@ TEST_F(RuntimeOverDriver, FailedBlockingCopyOverAnEvictedValueLosesNothing) {
   const CUdeviceptr a = allocate(*runtime);
   fill(*runtime, a, 3);
   for (int i = 0; i < 6; ++i) fill(*runtime, allocate(*runtime), 5);
-  EXPECT_EQ(
-      runtime->copy_from_host(CU_STREAM_LEGACY, a, kBytes, true, [] { return CUDA_ERROR_LAUNCH_FAILED; }),
-      CUDA_ERROR_LAUNCH_FAILED);
+  const std::vector<unsigned> host(kBytes / 4, 77);
+  EXPECT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, a, host.data(), kBytes, true,
+                                    [] { return CUDA_ERROR_LAUNCH_FAILED; }),
+            CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(first_word(*runtime, a), 3u);
 }
 

@@ -104,6 +104,12 @@ void free_memory_of(Device& device, const Context& context) {
     if (here->second.context == &context) require(free_allocation(device, here->first));
   }
   free_managed_of(device, context);
+  for (auto entry = device.host_ranges.begin(); entry != device.host_ranges.end();) {
+    const auto here = entry++;
+    if (here->second.context.get() != &context) continue;
+    if (here->second.owned) require(device.memory.free(here->first) == MemoryError::kNone);
+    device.host_ranges.erase(here);
+  }
   std::erase_if(device.live_graph_memory,
                 [&](const auto& entry) { return entry.second->owner == context.ordinal; });
   device.card_of(context).graph_bytes = 0;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "simgpu/driver/execute.hpp"
+#include "simgpu/driver/graph.hpp"
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/module.hpp"
@@ -131,7 +132,10 @@ void close_peer(Device& device, Context& context, const Context& peer) {
 void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   device.queue.drop(*context);
   device.queue.wait_all(lock, *context);  // a host function that another thread runs
-  for (const StreamRef& stream : context->streams) device.streams.remove(stream.get());
+  for (const StreamRef& stream : context->streams) {
+    forsake_capture(device, *stream);
+    device.streams.remove(stream.get());
+  }
   context->streams.clear();
   context->thread_streams.clear();
   context->legacy_stream.reset();

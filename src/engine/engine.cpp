@@ -65,7 +65,9 @@ void Engine::free(BufferId buffer) {
     if (v.resident()) displace(current);
     memory_.give_back(buffer);
   }
+  const Bytes kept_bytes = needed && v.leaf() ? b.bytes : 0;
   lineage_.retire(current);  // a leaf that is needed stays where it is; the buffer is now the value's own
+  if (kept_bytes != 0) bound_freed_leaves(kept_bytes);
 }
 
 Status Engine::pin(BufferId buffer) {
@@ -273,6 +275,45 @@ void Engine::bound_records() {
   }
   // What evicted values need cannot go: the next attempt waits until the records have grown again.
   record_bound_ = std::max(settings_.max_ops, lineage_.op_count() + lineage_.op_count() / 4);
+}
+
+// Where freed leaves hold too much, the oldest go, down to half of what they may hold; those who need them
+// become leaves. That takes no memory and no work of the device, and so is done where all of these are
+// resident.
+void Engine::bound_freed_leaves(Bytes freed_bytes) {
+  const auto most =
+      static_cast<Bytes>(settings_.max_freed_leaves * static_cast<double>(statistics_.peak_wanted_bytes));
+  freed_leaf_bytes_ += freed_bytes;
+  if (freed_leaf_bytes_ <= most / 2) return;  // not yet worth the count
+  freed_leaf_bytes_ = 0;
+  struct Freed {
+    ValueId id;
+    double last_access_ns;
+    Bytes bytes;
+  };
+  std::vector<Freed> freed;
+  Bytes held_bytes = 0;
+  for (const ValueId id : residents_) {
+    const Value& v = lineage_.value(id);
+    const Buffer& b = memory_.buffer(v.location);
+    if (v.current || !v.leaf() || v.locks != 0 || b.adopted || v.location != v.home) continue;
+    freed.push_back({id, v.last_access_ns, b.bytes});
+    held_bytes += b.bytes;
+  }
+  if (held_bytes <= most) return;
+  std::sort(freed.begin(), freed.end(),
+            [](const Freed& a, const Freed& b) { return a.last_access_ns < b.last_access_ns; });
+  for (const Freed& oldest : freed) {
+    if (held_bytes <= most / 2) break;
+    if (lineage_.value(oldest.id).alive) {
+      const Dependents dependents = dependents_of(oldest.id);
+      if (!dependents.materialise.empty()) continue;
+      for (const ValueId dependent : dependents.sever) {
+        if (lineage_.value(dependent).alive) lineage_.sever(dependent);
+      }
+    }
+    held_bytes -= oldest.bytes;  // severing one dependent may have freed several
+  }
 }
 
 OutOfMemory Engine::memory_report(Bytes asked_bytes) const {

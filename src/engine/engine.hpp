@@ -35,6 +35,10 @@ struct Settings {
   // The same where other ops have read the version before: a buffer that serves several tensors of different
   // sizes in one step. Four are enough for attention in one scratch buffer (llm.c).
   std::uint32_t max_scratch_depth = 4;
+  // Leaves that the program has freed and that only others' lineage needs may hold this part of what the
+  // program has ever wanted. Where each step makes new parameters from the old ones, the newest would else
+  // keep all steps' gradients.
+  double max_freed_leaves = 0.125;
 };
 
 enum class Status {
@@ -134,6 +138,7 @@ class Engine final : private Lineage::Collector {
   bool make_room(Bytes need_bytes);
   bool evict(ValueId value, const Eviction& why);
   bool forget_dead_leaf();
+  void bound_freed_leaves(Bytes freed_bytes);
   void bound_records();
 
   Status prepare_locked(std::span<const BufferUse> uses);
@@ -178,6 +183,7 @@ class Engine final : private Lineage::Collector {
   std::vector<ValueId> aside_;  // leaves that the op being prepared will overwrite, copied to scratch
   std::vector<ValueId> lost_;   // what an op needs and is evicted; what it overwrote (kept for its capacity)
   std::vector<OpUse> op_uses_;  // scratch of commit, kept for its capacity
+  Bytes freed_leaf_bytes_ = 0;  // that were needed when they were freed, since these were last counted
   std::size_t record_bound_;    // ops at which the oldest values are next made leaves
   bool flush_failed_ = false;   // of the plan that is being carried out
   bool plan_ran_ = false;       // since drop_dead: it may have left values that nobody can read

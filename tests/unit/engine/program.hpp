@@ -10,9 +10,15 @@ inline constexpr Bytes kPage = 4096;
 
 class Program {
  public:
-  explicit Program(Bytes cap_bytes, std::size_t max_ops = 1 << 20)
+  // Hand-written cases are so small that one freed leaf is much of them: they keep all, unless they say
+  // otherwise.
+  explicit Program(Bytes cap_bytes, std::size_t max_ops = 1 << 20, double max_freed_leaves = 1)
       : device(cap_bytes),
-        engine(device, observer, {.cap_bytes = cap_bytes, .granularity_bytes = kPage, .max_ops = max_ops}) {
+        engine(device, observer,
+               {.cap_bytes = cap_bytes,
+                .granularity_bytes = kPage,
+                .max_ops = max_ops,
+                .max_freed_leaves = max_freed_leaves}) {
     for (std::uint32_t i = 0; i < 8; ++i) engine.set_cost_ns(i, 1000.0 * (i + 1));
   }
 

@@ -11,7 +11,9 @@ namespace {
 class RandomProgram {
  public:
   explicit RandomProgram(std::uint64_t seed)
-      : random_(seed), program_((4 + random_() % 20) * kPage, random_() % 4 == 0 ? 16 : 1 << 20) {}
+      : random_(seed),
+        program_((4 + random_() % 20) * kPage, random_() % 4 == 0 ? 16 : 1 << 20,
+                 random_() % 2 == 0 ? 0.125 : 1) {}
 
   void run(int steps) {
     for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) step();

@@ -70,7 +70,9 @@ void Engine::free(BufferId buffer) {
   if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);  // its memory is worth more
   // A leaf that is needed stays where it is; the buffer is now the value's own.
   if (!v.resident()) memory_.give_back(buffer);
+  const Bytes kept_bytes = needed && v.leaf() && v.resident() ? b.bytes : 0;
   lineage_.retire(current);
+  if (kept_bytes != 0) bound_freed_leaves(kept_bytes);
 }
 
 Status Engine::pin(BufferId buffer) {

@@ -155,6 +155,7 @@ class Engine final : private Lineage::Collector {
   bool copy_out(ValueId value);
   bool drop_clean_copy();
   bool forget_dead_leaf();
+  void bound_freed_leaves(Bytes freed_bytes);
   void bound_records();
   Evidence evidence_for(ValueId value) const;
 
@@ -240,6 +241,7 @@ class Engine final : private Lineage::Collector {
   std::vector<ValueId> lost_;   // what an op needs and is evicted; what it overwrote (kept for its capacity)
   std::vector<BufferUse> everything_;  // what a barrier touches (kept for its capacity)
   std::vector<OpUse> op_uses_;         // scratch of commit, kept for its capacity
+  Bytes freed_leaf_bytes_ = 0;         // needed when they were freed, since these were last counted
   std::size_t record_bound_;           // ops at which the oldest values are next made leaves
   bool flush_failed_ = false;          // since work was last begun
   bool plan_ran_ = false;              // since drop_dead: it may have left values that nobody can read

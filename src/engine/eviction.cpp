@@ -238,6 +238,45 @@ bool Engine::forget_dead_leaf() {
   return false;
 }
 
+// Where freed leaves hold too much, the oldest go, down to half of what they may hold; those who need them
+// become leaves. That takes no memory and no work of the device, and so is done where all of these are
+// resident.
+void Engine::bound_freed_leaves(Bytes freed_bytes) {
+  const auto most =
+      static_cast<Bytes>(settings_.max_freed_leaves * static_cast<double>(statistics_.peak_wanted_bytes));
+  freed_leaf_bytes_ += freed_bytes;
+  if (freed_leaf_bytes_ <= most / 2) return;  // not yet worth the count
+  freed_leaf_bytes_ = 0;
+  struct Freed {
+    ValueId id;
+    double last_access_ns;
+    Bytes bytes;
+  };
+  std::vector<Freed> freed;
+  Bytes held_bytes = 0;
+  for (const ValueId id : residents_) {
+    const Value& v = lineage_.value(id);
+    const Buffer& b = memory_.buffer(v.location);
+    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || b.adopted || v.location != v.home) continue;
+    freed.push_back({id, v.last_access_ns, b.bytes});
+    held_bytes += b.bytes;
+  }
+  if (held_bytes <= most) return;
+  std::sort(freed.begin(), freed.end(),
+            [](const Freed& a, const Freed& b) { return a.last_access_ns < b.last_access_ns; });
+  for (const Freed& oldest : freed) {
+    if (held_bytes <= most / 2) break;
+    if (lineage_.value(oldest.id).alive) {
+      const Dependents dependents = dependents_of(oldest.id);
+      if (!dependents.materialise.empty()) continue;
+      for (const ValueId dependent : dependents.sever) {
+        if (lineage_.value(dependent).alive) make_leaf(dependent);
+      }
+    }
+    held_bytes -= oldest.bytes;  // severing one dependent may have freed several
+  }
+}
+
 // Oldest first, but only what is resident can do without its record.
 void Engine::bound_records() {
   std::vector<ValueId> oldest(residents_);

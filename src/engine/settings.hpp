@@ -43,6 +43,10 @@ struct Settings {
   // The same where other ops have read the version before: a buffer that serves several tensors of different
   // sizes in one step. Four are enough for attention in one scratch buffer (llm.c).
   std::uint32_t max_scratch_depth = 4;
+  // Leaves that the program has freed and that only others' lineage needs may hold this part of what the
+  // program has ever wanted. Where each step makes new parameters from the old ones, the newest would else
+  // keep all steps' gradients.
+  double max_freed_leaves = 0.125;
 };
 
 inline constexpr std::uint32_t kThrashWindowOps = 256;

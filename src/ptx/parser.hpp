@@ -128,6 +128,7 @@ class Parser {
   std::uint32_t scope_ = 0;
   std::vector<LabelUse> label_uses_;
   std::uint32_t location_ = Instruction::kNoLocation;
+  std::uint32_t operand_depth_ = 0;
   bool has_aliases_ = false;
 };
 

@@ -8,6 +8,12 @@
 #include "ptx/parser.hpp"
 
 namespace refrain::ptx {
+namespace {
+
+// Coordinates in an address are the deepest that PTX has; what is nested without end must not end the stack.
+constexpr std::uint32_t kMaxOperandDepth = 4;
+
+}  // namespace
 
 std::optional<std::uint32_t> Parser::find_register(std::string_view name) const {
   std::size_t digits = name.size();
@@ -160,10 +166,13 @@ Operand Parser::name_operand() {
   return operand;
 }
 
-// An operand where no label can stand.
+// An operand where no label can stand, inside another one.
 Operand Parser::element() {
+  if (operand_depth_ == kMaxOperandDepth) fail("operands are nested too deeply");
   const Token at = token_;
+  ++operand_depth_;  // what fails ends the parser: nobody has to count back
   Operand read = operand();
+  --operand_depth_;
   if (read.kind == OperandKind::kLabel) fail_at(at, fmt::format("'{}' is not declared", at.text));
   return read;
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -74,14 +76,20 @@ class Session {
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+  // Reset first: after a fault every call of the context fails, and what this session mapped would stay for
+  // all that follow, until the host has no mappings left.
   ~Session() {
+    cuDevicePrimaryCtxReset(0);
+    cuDevicePrimaryCtxRetain(&context_, 0);
+    cuCtxSetCurrent(context_);
     for (const auto& [address, bytes] : mapped_) cuMemUnmap(address, bytes);
     for (const auto handle : handles_) cuMemRelease(handle);
     for (const auto& [address, bytes] : reserved_) cuMemAddressFree(address, bytes);
     for (CUgraphExec exec : execs_) cuGraphExecDestroy(exec);
     for (CUgraph graph : graphs_) cuGraphDestroy(graph);
+    expect_nothing_left();
     cuDevicePrimaryCtxReset(0);
-    cuDevicePrimaryCtxRelease(0);
+    for (int retained = 0; retained < 2; ++retained) cuDevicePrimaryCtxRelease(0);
   }
 
   void run() {
@@ -89,6 +97,19 @@ class Session {
   }
 
  private:
+  // Sessions follow each other in one process: memory that one leaves behind is lost, and the next ones see
+  // it.
+  void expect_nothing_left() const {
+    unsigned flags = 0;
+    for (void* pointer : pinned_) {
+      if (cuMemHostGetFlags(&flags, pointer) == CUDA_SUCCESS) std::abort();
+    }
+    std::size_t free_bytes = 0, total_bytes = 0;
+    if (cuMemGetInfo(&free_bytes, &total_bytes) == CUDA_SUCCESS && free_bytes == total_bytes) return;
+    std::fprintf(stderr, "a session left %zu of %zu bytes behind\n", total_bytes - free_bytes, total_bytes);
+    std::abort();
+  }
+
   using Call = void (Session::*)();
   void call() {
     constexpr std::array kCalls = {

@@ -22,6 +22,7 @@ Settings random_settings(std::mt19937_64& random) {
   s.cap_bytes = (4 + random() % 20) * kPage;
   s.granularity_bytes = kPage;
   s.max_ops = random() % 4 == 0 ? 16 : 1 << 20;
+  s.max_freed_leaves = random() % 2 == 0 ? 0.125 : 1;
   s.offload = static_cast<Offload>(random() % 3);
   s.verify = static_cast<Verify>(random() % 3);
   const std::uint64_t host = random() % 3;

@@ -1,5 +1,6 @@
 // Stream capture. It must not change the order rules of streams that do not capture.
 #include <algorithm>
+#include <utility>
 
 #include "simgpu/driver/graph_nodes.hpp"
 
@@ -59,6 +60,27 @@ void end(Device& device, Stream& origin) {
     stream->capture_tail.clear();
   }
 }
+
+}  // namespace
+
+void forsake_capture(Device& device, Stream& stream) {
+  const auto capture = std::exchange(stream.capture, nullptr);
+  stream.capture_tail.clear();
+  if (capture == nullptr) return;
+  capture->invalid = true;
+  if (capture->origin != &stream) return;  // its origin ends it
+  capture->ended = true;
+  std::erase_if(device.captures, [&](const auto& weak) { return weak.expired() || weak.lock() == capture; });
+  for (const auto& [handle, other] : device.streams.all()) {
+    if (other->capture == capture) other->capture_tail.clear();
+  }
+  for (const auto& [handle, event] : device.events.all()) {
+    if (event->capture == capture) event->capture_tail.clear();
+  }
+  if (!capture->to_given_graph) destroy_graph(device, *capture->graph);
+}
+
+namespace {
 
 // into: a graph of the program's, and what in it the first operation depends on; nullptr: a new graph.
 CUresult begin_capture(CUstream handle, CUstreamCaptureMode mode, CUgraph into = nullptr,

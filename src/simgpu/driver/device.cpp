@@ -5,6 +5,7 @@
 #include <new>
 
 #include "simgpu/driver/execute.hpp"
+#include "simgpu/driver/graph.hpp"
 #include "simgpu/driver/graph_memory.hpp"
 #include "simgpu/driver/managed.hpp"
 #include "simgpu/driver/module.hpp"
@@ -104,6 +105,12 @@ void free_memory_of(Device& device, const Context& context) {
     if (here->second.context == &context) require(free_allocation(device, here->first));
   }
   free_managed_of(device, context);
+  for (auto entry = device.host_ranges.begin(); entry != device.host_ranges.end();) {
+    const auto here = entry++;
+    if (here->second.context.get() != &context) continue;
+    if (here->second.owned) require(device.memory.free(here->first) == MemoryError::kNone);
+    device.host_ranges.erase(here);
+  }
   std::erase_if(device.live_graph_memory,
                 [&](const auto& entry) { return entry.second->owner == context.ordinal; });
   device.card_of(context).graph_bytes = 0;
@@ -125,7 +132,10 @@ void close_peer(Device& device, Context& context, const Context& peer) {
 void destroy_context(Lock& lock, Device& device, const ContextRef& context) {
   device.queue.drop(*context);
   device.queue.wait_all(lock, *context);  // a host function that another thread runs
-  for (const StreamRef& stream : context->streams) device.streams.remove(stream.get());
+  for (const StreamRef& stream : context->streams) {
+    forsake_capture(device, *stream);
+    device.streams.remove(stream.get());
+  }
   context->streams.clear();
   context->thread_streams.clear();
   context->legacy_stream.reset();

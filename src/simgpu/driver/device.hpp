@@ -77,7 +77,7 @@ struct HostRange {
   std::uint64_t bytes;
   unsigned flags;
   bool owned;          // allocated by us, not registered: kernels reach it at the same address
-  ContextRef context;  // that it was made in; may be gone
+  ContextRef context;  // that it was made in, and goes with
 };
 
 // What cuMemAlloc and its like gave.

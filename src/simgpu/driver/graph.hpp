@@ -101,6 +101,9 @@ void launch_graph(Session& session, GraphExec& exec, const StreamRef& stream);
 
 // A node for an operation on a capturing stream. Throws if the capture is invalid.
 void capture_operation(Stream& stream, Operation operation);
+// The stream is about to go: what it captures becomes invalid and, where nobody can end it any more, is
+// dropped with its graph.
+void forsake_capture(Device& device, Stream& stream);
 
 inline CUgraphNode handle_of(GraphNode* node) {
   return reinterpret_cast<CUgraphNode>(node);

@@ -39,10 +39,7 @@ CUresult cuStreamDestroy(CUstream handle) {
     require(handle != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD,
             CUDA_ERROR_INVALID_HANDLE);
     const StreamRef stream = session.device.streams.need(handle);
-    if (stream->capture != nullptr) {
-      stream->capture->invalid = true;
-      stream->capture.reset();
-    }
+    forsake_capture(session.device, *stream);
     session.device.streams.remove(stream.get());  // its queued work still runs
   });
 }

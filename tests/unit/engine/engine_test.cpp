@@ -92,6 +92,33 @@ TEST(Engine, FreedLeafGivesWayWhenItsDependentsAreResident) {
   EXPECT_TRUE(p.download(b));
 }
 
+// Training in which each result is a new buffer: gradients come from ops that are never replayed, and new
+// parameters are made from the old ones. The newest could be computed again from all gradients ever, which
+// must not be kept for that.
+TEST(Engine, NewParametersInEveryStepDoNotKeepAllGradients) {
+  constexpr Bytes kOthers = 36;
+  for (const Bytes cap_bytes : {kNoCap, 48 * kPage}) {
+    Program p(cap_bytes, 1 << 20, 0.125);
+    const BufferId others = p.allocate(kOthers);
+    p.upload(others);
+    BufferId parameters = p.allocate(1);
+    p.upload(parameters);
+    for (int step = 0; step < 300; ++step) {
+      const BufferId gradient = p.allocate(1);
+      ASSERT_EQ(p.op({P::in(others), P::in(parameters), P::whole(gradient)}, false), Status::kOk);
+      const BufferId next = p.allocate(1);
+      ASSERT_EQ(p.op({P::in(parameters), P::in(gradient), P::whole(next)}), Status::kOk);
+      p.free(parameters);
+      p.free(gradient);
+      parameters = next;
+    }
+    EXPECT_TRUE(p.download(parameters));
+    EXPECT_EQ(p.engine.statistics().peak_wanted_bytes, (kOthers + 3) * kPage);
+    EXPECT_LE(p.device.peak_physical_bytes, (kOthers + 3 + 8) * kPage);
+    EXPECT_LE(p.engine.lineage().op_count(), 16u);
+  }
+}
+
 TEST(Engine, OverwrittenReplayableParentIsRecomputed) {
   Program p(3 * kPage);
   const BufferId x = p.allocate(1);

@@ -294,6 +294,24 @@ INSTANTIATE_TEST_SUITE_P(
                     BadCase{".reg .b32 a; mov.b64 {a, zz}, 1;", 1, "'zz' is not declared"},
                     BadCase{".reg .b32 a; .reg .b32 a;", 1, "declared twice"}));
 
+// What would else end the stack: the parser follows text with its own calls.
+TEST(nesting, without_end_is_refused) {
+  const std::size_t many = 1'000'000;
+  std::string pairs;
+  for (std::size_t i = 0; i < many; ++i) pairs += "a|";
+  for (const std::string& text : {std::string(many, '{'), "mov.b32 a, " + std::string(many, '{'),
+                                  "ld.u32 a, " + std::string(many, '['), "mov.b32 " + pairs + "a, 1;"}) {
+    try {
+      parse_body("", ".reg .b32 a; " + text);
+      FAIL() << "accepted: " << text.substr(0, 20);
+    } catch (const Error& error) {
+      const std::string said = error.what();
+      EXPECT_TRUE(said.find("nested too deeply") != said.npos || said.find("address") != said.npos) << said;
+    }
+  }
+  EXPECT_NO_THROW(parse_body("", ".reg .b32 a<4>; mov.b64 {a0, a1}, {a2, a3};"));
+}
+
 TEST(damage, every_prefix_and_random_changes_end_in_a_tree_or_an_error) {
   const std::string text = sample();
   std::mt19937 random(7);

@@ -156,5 +156,34 @@ TEST_F(GraphTest, CaptureRulesAreKept) {
   OK(fill(p, 1, 100, b));  // no longer capturing
 }
 
+TEST_F(GraphTest, ACaptureGoesWithItsStream) {
+  constexpr char kCode[] = R"(.version 8.0
+.target sm_70
+.address_size 64
+.global .align 8 .b8 large[1048576];
+.visible .entry touch() { .reg .b32 %r<2>; mov.u32 %r1, 1; st.global.u32 [large], %r1; ret; }
+)";
+  std::size_t before = 0, after = 0;
+  OK(cuMemGetInfo(&before, nullptr));
+  CUmodule module = nullptr;
+  CUfunction touch = nullptr;
+  OK(cuModuleLoadData(&module, kCode));
+  OK(cuModuleGetFunction(&touch, module, "touch"));
+  const CUstream a = stream(), b = stream();
+  const CUevent fork = event();
+  OK(cuStreamBeginCapture_v2(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  OK(cuLaunchKernel(touch, 1, 1, 1, 1, 1, 1, 0, a, nullptr, nullptr));
+  OK(cuEventRecord(fork, a));
+  OK(cuStreamWaitEvent(b, fork, 0));
+  OK(cuStreamDestroy(a));
+  // Nobody can end it any more: what joined stays invalid, and nothing else is held up.
+  EXPECT_EQ(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+            cuLaunchKernel(touch, 1, 1, 1, 1, 1, 1, 0, b, nullptr, nullptr));
+  EXPECT_EQ(CUDA_ERROR_CAPTURED_EVENT, cuStreamWaitEvent(stream(), fork, 0));
+  OK(cuModuleUnload(module));
+  OK(cuMemGetInfo(&after, nullptr));
+  EXPECT_EQ(before, after);
+}
+
 }  // namespace
 }  // namespace refrain::simgpu::driver::test

@@ -52,6 +52,27 @@ TEST_F(HostMemory, CopiesAndFillsTakeIt) {
   EXPECT_NE(CUDA_SUCCESS, cuMemcpyHtoD(d, x, 4096 * 64));
 }
 
+TEST_F(HostMemory, GoesWithItsContext) {
+  CUcontext other = nullptr;
+  OK(cuCtxCreate(&other, nullptr, 0, 0));
+  std::uint32_t* stays = pinned(100);
+  OK(cuCtxSetCurrent(context_));
+  std::uint32_t* goes = pinned(100);
+  std::uint32_t registered[4] = {};
+  OK(cuMemHostRegister(registered, sizeof registered, 0));
+  OK(cuDevicePrimaryCtxReset(0));
+  OK(cuDevicePrimaryCtxRetain(&context_, 0));
+  OK(cuCtxSetCurrent(context_));
+  unsigned flags = 0;
+  OK(cuMemHostGetFlags(&flags, stays));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(&flags, goes));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(goes));
+  OK(cuMemHostRegister(registered, sizeof registered, 0));
+  OK(cuMemHostUnregister(registered));
+  OK(cuCtxDestroy(other));
+  EXPECT_EQ(CUDA_ERROR_INVALID_VALUE, cuMemHostGetFlags(&flags, stays));
+}
+
 TEST_F(HostMemory, PastItsEndIsAFault) {
   std::uint32_t* x = pinned(100);
   OK(fill(address(x), 0, 101));

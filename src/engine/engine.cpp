@@ -95,24 +95,25 @@ Status Engine::prepare(std::span<const BufferUse> uses) {
   return told(status);
 }
 
-// Memory that an op looked at, and that nobody has written yet, may serve others again.
+// Memory that an op looked at and that holds nothing may serve others again: nobody has written it yet, or
+// the op that was to overwrite what is evicted was not issued.
 void Engine::release_untouched() {
   for (const BufferId buffer : prepared_) {
     const Buffer& b = memory_.buffer(buffer);
-    if (b.program && !b.current && !b.held && !b.adopted && !b.pinned) memory_.make_idle(buffer);
+    if (b.program && !b.held && !b.adopted && !b.pinned) memory_.make_idle(buffer);
   }
   prepared_.clear();
 }
 
 void Engine::abandon() {
   unlock_all();
-  release_untouched();
   for (const ValueId value : aside_) {
     const Value& v = lineage_.value(value);
     if (v.resident()) memory_.give_back(displace(value));
     place(value, v.home);
   }
   aside_.clear();
+  release_untouched();
 }
 
 bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
@@ -189,8 +190,11 @@ Status Engine::prepare_barrier() {
   if (failing_) return Status::kCorrupt;
   flush_failed_ = false;
   everything_.clear();
+  prepared_.clear();
   for (std::uint32_t i = 0; i < memory_.buffer_slots(); ++i) {
-    if (memory_.buffer({i}).program) everything_.push_back({.buffer = {i}, .read = true});
+    if (!memory_.buffer({i}).program) continue;
+    everything_.push_back({.buffer = {i}, .read = true});
+    prepared_.push_back({i});
   }
   lost_.clear();
   for (const BufferUse& use : everything_) {
@@ -207,6 +211,7 @@ Status Engine::prepare_barrier() {
   if (status != Status::kOk) {
     settle_brought();
     unlock_all();
+    release_untouched();
   }
   drop_dead();
   return told(status);

@@ -157,6 +157,7 @@ class Engine final : private Lineage::Collector {
   bool forget_dead_leaf();
   void bound_freed_leaves(Bytes freed_bytes);
   void bound_records();
+  bool replay_fits(const Value& v) const;
   Evidence evidence_for(ValueId value) const;
 
   // saving.cpp: what becomes of those that need a value whose bytes are about to go for ever.

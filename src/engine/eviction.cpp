@@ -115,12 +115,14 @@ Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
 // Whatever must be known or kept of the value before its pages go.
 Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
   Value& v = lineage_.value(id);
-  if (eviction.leave == Leave::kDrop && settings_.verify != Verify::kOff) {
-    const Evidence evidence = evidence_for(id);
+  if (eviction.leave == Leave::kDrop) {
+    const Evidence evidence = settings_.verify == Verify::kOff ? Evidence::kTrusted : evidence_for(id);
     eviction.on_probation = evidence == Evidence::kUntrusted;
-    if (evidence == Evidence::kQuarantined) {
-      if (!may_offload(v)) return Evicted::kRefused;
+    const bool may_copy = may_offload(v);
+    if (evidence == Evidence::kQuarantined && !may_copy) return Evicted::kRefused;
+    if (evidence == Evidence::kQuarantined || (may_copy && !replay_fits(v))) {
       eviction.leave = Leave::kOffload;
+      eviction.on_probation = false;
     }
   }
   const bool needs_copy = eviction.leave == Leave::kOffload || eviction.on_probation;
@@ -145,6 +147,15 @@ Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
   v.on_probation = eviction.on_probation && v.current;
   v.to_compare = checked && v.digested;
   return Evicted::kDone;
+}
+
+// The op that made it ran under this cap, but with its operands in their places; elsewhere they may take
+// more.
+bool Engine::replay_fits(const Value& v) const {
+  const Bytes unit = settings_.granularity_bytes;
+  Bytes bytes = 0;
+  for (const OpUse& use : lineage_.op(v.producer).uses) bytes += (use.bytes + unit - 1) / unit * unit;
+  return bytes <= memory_.cap_bytes();
 }
 
 // The least that is known of all kernels that would have to run to have the value again.
@@ -257,7 +268,8 @@ void Engine::bound_freed_leaves(Bytes freed_bytes) {
   for (const ValueId id : residents_) {
     const Value& v = lineage_.value(id);
     const Buffer& b = memory_.buffer(v.location);
-    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || b.adopted || v.location != v.home) continue;
+    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || b.adopted || v.location != v.home)
+      continue;
     freed.push_back({id, v.last_access_ns, b.bytes});
     held_bytes += b.bytes;
   }

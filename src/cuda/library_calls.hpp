@@ -21,7 +21,7 @@ struct LibraryUse {
   bool read;
   bool written;
   bool whole;      // all of these bytes are written, and none of them is read
-  bool undefined;  // a workspace: whatever is in it before or after is of no interest
+  bool undefined = false;  // a workspace: whatever is in it before or after is of no interest
 };
 
 struct LibraryOp {

@@ -51,7 +51,8 @@ class Case(unittest.TestCase):
         return self.execute(command, **variables)
 
     def preloaded(self, command, preload=(), **variables):
-        """By LD_PRELOAD and variables alone, as a job script would."""
+        """By LD_PRELOAD and variables alone, as a job script would. Whatever comes back is compared."""
+        variables.setdefault("REFRAIN_VERIFY", "all")
         libraries = [*([SANITIZER_RUNTIME] if SANITIZER_RUNTIME else []), *map(str, preload), str(BUILD / "lib/librefrain.so")]
         return self.execute(command, LD_PRELOAD=":".join(libraries), LD_LIBRARY_PATH=BUILD / "lib/simgpu", **variables)
 
@@ -59,6 +60,7 @@ class Case(unittest.TestCase):
         return self.execute([str(BUILD / "bin/refrain"), *map(str, arguments)], **variables)
 
     def run_capped(self, limit, command, *options, **variables):
+        variables.setdefault("REFRAIN_VERIFY", "all")
         return self.refrain("run", "--device", "sim", "--limit", limit, "--log", "log.jsonl", "-f", *options, "--", *command,
                             **variables)
 

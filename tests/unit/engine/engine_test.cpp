@@ -117,6 +117,25 @@ TEST(Engine, NewParametersInEveryStepDoNotKeepAllGradients) {
   }
 }
 
+// The same with gradients so small that they share pages: these are never given back, but serve the next
+// ones.
+TEST(Engine, NorDoNewParametersKeepAllSmallGradients) {
+  Program p(kNoCap, 1 << 20, 0.125);
+  BufferId parameters = p.allocate(1);
+  p.upload(parameters);
+  for (int step = 0; step < 1000; ++step) {
+    const BufferId gradient = p.adopt();
+    ASSERT_EQ(p.op({P::in(parameters), P::whole(gradient)}, false), Status::kOk);
+    const BufferId next = p.allocate(1);
+    ASSERT_EQ(p.op({P::in(parameters), P::in(gradient), P::whole(next)}), Status::kOk);
+    p.free(parameters);
+    p.free(gradient);
+    parameters = next;
+  }
+  EXPECT_TRUE(p.download(parameters));
+  EXPECT_LE(p.engine.lineage().value_count(), 40u);  // an eighth of two pages is 16 of 64 bytes
+}
+
 TEST(Engine, OverwrittenReplayableParentIsRecomputed) {
   Program p(3 * kPage);
   const BufferId x = p.allocate(1);

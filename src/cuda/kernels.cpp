@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 
 #include "fatbin/fatbin.hpp"
+#include "ptx/link.hpp"
 
 namespace refrain::cuda {
 namespace {
@@ -63,6 +65,7 @@ void Kernels::add_image(const void* owner, const void* image) {
   auto entry = std::make_shared<Image>();
   try {
     entry->texts = fatbin::ptx_of_image(image);
+    entry->of_objects = !fatbin::linked_images(image).empty();
     const fatbin::ImageKind kind = fatbin::classify(image);
     if (kind == fatbin::ImageKind::kWrapper || kind == fatbin::ImageKind::kContainer) {
       for (const fatbin::Entry& part : fatbin::entries_of_image(image)) {
@@ -131,6 +134,22 @@ void Kernels::parse(Image& image) {
     }
   }
   image.texts = {};
+  if (image.of_objects) link_objects(image);
+}
+
+// A kernel's function calls may lead into another object. Objects for one architecture belong together; those
+// that cannot be linked stay as they are, and calls out of them unknown.
+void Kernels::link_objects(Image& image) {
+  std::map<std::string, std::vector<ptx::Module>> by_target;
+  for (ptx::Module& module : image.modules) by_target[module.target].push_back(std::move(module));
+  image.modules.clear();
+  for (auto& [target, objects] : by_target) {
+    try {
+      image.modules.push_back(ptx::link(objects));
+    } catch (const ptx::Error&) {
+      for (ptx::Module& object : objects) image.modules.push_back(std::move(object));
+    }
+  }
 }
 
 // One image may hold the kernel for several architectures, and which of them the device runs is the driver's

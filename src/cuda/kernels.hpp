@@ -79,6 +79,7 @@ class Kernels {
     std::vector<ptx::Module> modules;
     std::string error;
     bool parsed = false;
+    bool of_objects = false;  // that the driver links: a program compiled with -rdc=true
     std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels;
   };
   struct Function {
@@ -89,6 +90,7 @@ class Kernels {
   };
 
   static void parse(Image& image);
+  static void link_objects(Image& image);
   static void add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function);
   Kernel* kernel_of(const void* handle, const Function& function) const;
   std::string doubt_about(const Image& image) const;

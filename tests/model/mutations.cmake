@@ -23,7 +23,7 @@ endfunction()
 
 mutation(evicts_leaves eviction.cpp "if (v.leaf() || v.reserves != 0) return false;" "if (v.reserves != 0) return false;")
 mutation(forgets_old_version engine.cpp "if (b.current && needs_contents(use)) {" "if (b.current && use.read) {")
-mutation(overwrites_unsaved saving.cpp "if (!aside && !may_be_lost(current)) return current;" "if (!aside && current == old.home.index) return current;")
+mutation(overwrites_unsaved saving.cpp "if (!aside && !may_be_lost(current)) return current;" "if (!aside && !current) return current;")
 mutation(does_not_lock residency.cpp "if (current && lineage_.value(current).resident()) lock(current);" "")
 mutation(no_copy_of_old_version residency.cpp "if (written && use.resident) {" "if (!written && use.resident) {")
 mutation(replays_over_new_contents residency.cpp "if (i.kind == InstanceKind::kKept && lineage_.value(i.value).current) {" "if (i.kind == InstanceKind::kKept) {")

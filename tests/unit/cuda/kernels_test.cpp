@@ -91,6 +91,71 @@ class Stated : public testing::Test {
   std::vector<std::string> refused_;
 };
 
+// What a program compiled with -rdc=true hands to the driver: a wrapper of version 2, whose objects are
+// linked at load.
+Kernel* find_in_objects(Kernels& kernels, const std::vector<std::string>& objects) {
+  std::vector<std::string> containers;
+  for (const std::string& text : objects) containers.push_back(container_of({{1, 75, text + '\0'}}));
+  std::vector<const void*> list;
+  for (const std::string& container : containers) list.push_back(container.data());
+  list.push_back(nullptr);
+  const std::string own = container_of({});
+  const struct {
+    std::uint32_t magic = 0x466243b1;
+    std::uint32_t version = 2;
+    const void* own;
+    const void* const* objects;
+  } wrapper{.own = own.data(), .objects = list.data()};
+  const int owner = 0, function = 0;
+  kernels.set_device_sm(80);
+  kernels.add_image(&owner, &wrapper);
+  kernels.add_function(&owner, &function, "k", false);
+  return kernels.find(&function).kernel;
+}
+
+constexpr const char* kCaller =
+    ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+    ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<3>; .reg .b32 %r<4>;\n"
+    "ld.param.u64 %rd1, [p]; cvta.to.global.u64 %rd2, %rd1; ld.global.u32 %r1, [%rd2];\n"
+    "{ .param .b32 x; .param .b32 r; st.param.b32 [x], %r1; call.uni (r), twice, (x); ld.param.b32 %r2, [r]; "
+    "}\n"
+    "st.global.u32 [%rd2+8], %r2; ret; }\n";
+constexpr const char* kCallee =
+    ".visible .func (.param .b32 r) twice(.param .b32 x) {\n.reg .b32 %r<3>;\n"
+    "ld.param.b32 %r1, [x]; add.s32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret; }\n";
+
+TEST(Objects, ACallIntoAnotherObjectIsFollowed) {
+  Kernels kernels;
+  Kernel* const kernel =
+      find_in_objects(kernels, {std::string(kHead) + kCaller, std::string(kHead) + kCallee});
+  ASSERT_TRUE(kernel != nullptr && kernel->known);
+  EXPECT_EQ(kernel->reason, "");
+  EXPECT_TRUE(kernel->access.bounded());
+  ASSERT_EQ(kernel->footprints.size(), 1u);
+  std::vector<std::byte> params(8);
+  params[1] = std::byte{1};
+  const access::Footprint& touched =
+      kernel->footprints[0].of({.grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params});
+  ASSERT_EQ(touched.pointers.size(), 1u);
+  EXPECT_FALSE(touched.pointers[0].writes_anywhere);
+}
+
+TEST(Objects, ACallOutOfAllObjectsIsUnknown) {
+  Kernels kernels;
+  Kernel* const kernel = find_in_objects(kernels, {std::string(kHead) + kCaller});
+  ASSERT_TRUE(kernel != nullptr && kernel->known);
+  EXPECT_FALSE(kernel->access.bounded());
+}
+
+// The linker of PTX refuses two definitions of one name; which of them runs is then the driver's to say.
+TEST(Objects, ThoseThatCannotBeLinkedStayAsTheyAre) {
+  Kernels kernels;
+  Kernel* const kernel = find_in_objects(
+      kernels, {std::string(kHead) + kCaller, std::string(kHead) + kCallee, std::string(kHead) + kCallee});
+  ASSERT_TRUE(kernel != nullptr && kernel->known);
+  EXPECT_FALSE(kernel->access.bounded());
+}
+
 const access::StatedPointer kWritten0{0, false, true, false};
 const access::StatedPointer kWhole0{0, false, true, true};
 const access::StatedPointer kRead8{8, true, false, false};

@@ -119,6 +119,26 @@ TEST(Engine, NewParametersInEveryStepDoNotKeepAllGradients) {
   }
 }
 
+// The same with tensors so small that they share pages: these are never given back, but serve the next ones.
+TEST(Engine, NorDoSmallParametersKeepAllGradients) {
+  Program p(kNoCap, 1 << 20, 0.125);
+  const BufferId others = p.allocate(8);
+  p.upload(others);
+  BufferId parameters = p.adopt();
+  p.upload(parameters);
+  for (int step = 0; step < 1000; ++step) {
+    const BufferId gradient = p.adopt();
+    ASSERT_EQ(p.op({P::in(others), P::in(parameters), P::whole(gradient)}, false), Status::kOk);
+    const BufferId next = p.adopt();
+    ASSERT_EQ(p.op({P::in(parameters), P::in(gradient), P::whole(next)}), Status::kOk);
+    p.free(parameters);
+    p.free(gradient);
+    parameters = next;
+  }
+  EXPECT_TRUE(p.download(parameters));
+  EXPECT_LE(p.engine.lineage().value_count(), 100u);  // an eighth of eight pages is 64 of 64 bytes
+}
+
 TEST(Engine, OverwrittenReplayableParentIsRecomputed) {
   Program p(3 * kPage);
   const BufferId x = p.allocate(1);

@@ -221,12 +221,14 @@ const Walk::Region& Walk::region_of(std::uint32_t block) {
   std::vector<bool> seen(slice_.blocks.size(), false);
   std::vector<bool> assigned(slice_.slots, false);
   std::vector<std::uint32_t> work{slice_.blocks[block].next, slice_.blocks[block].target};
+  work_ += slice_.blocks.size() + slice_.slots;
   while (!work.empty()) {
     const std::uint32_t at = work.back();
     work.pop_back();
     if (at == stop || at == Block::kEnd || seen[at]) continue;
     seen[at] = true;
     const Block& here = slice_.blocks[at];
+    work_ += here.last - here.first;
     for (std::uint32_t i = here.first; i < here.last; ++i) {
       const Step& step = slice_.steps[i];
       region.accesses |= step.kind == StepKind::kAccess;

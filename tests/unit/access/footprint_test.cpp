@@ -56,6 +56,14 @@ TEST(Footprint, what_loaded_data_decides_is_not_certain) {
             "0:w* 8:r[0,400) 16:r[0,400)");
 }
 
+TEST(Footprint, what_is_stored_on_both_ways_is_certain) {
+  EXPECT_EQ(Kernel(compiled(), "either_way").said({4, 1, 1}, {32, 1, 1}, kSome, kSome, 100),
+            "0:w[0,1600)m[0,800) 8:r[0,400)");
+  // Not if another thread makes the other of the two stores.
+  EXPECT_EQ(Kernel(compiled(), "shifted").said({1, 1, 1}, {32, 1, 1}, kSome, kSome), "0:w[0,128) 8:r[0,128)");
+  EXPECT_EQ(Kernel(compiled(), "until").said({1, 1, 1}, {1, 1, 1}, kSome, kSome), "0:w[0,4) 8:r*");
+}
+
 TEST(Footprint, an_unknown_loop_forgets_what_it_changes_and_nothing_else) {
   EXPECT_EQ(Kernel(compiled(), "until_zero").said({1, 1, 1}, {1, 1, 1}, kSome, kSome, kSome),
             "0:w[0,4)m[0,4) 8:r* 16:w[4,8)m[4,8)");

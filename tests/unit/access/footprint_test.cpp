@@ -61,8 +61,11 @@ TEST(Footprint, what_is_stored_on_both_ways_is_certain) {
             "0:w[0,1600)m[0,800) 8:r[0,400)");
   // Not if another thread makes the other of the two stores.
   EXPECT_EQ(Kernel(compiled(), "shifted").said({1, 1, 1}, {32, 1, 1}, kSome, kSome), "0:w[0,128) 8:r[0,128)");
-  EXPECT_EQ(Kernel(compiled(), "partly").said({1, 1, 1}, {32, 1, 1}, kSome, kSome),
-            "0:w[0,128)m[0,40) 8:r[0,128)");
+  for (const char* name : {"partly", "partly_else"}) {
+    EXPECT_EQ(Kernel(compiled(), name).said({1, 1, 1}, {32, 1, 1}, kSome, kSome),
+              "0:w[0,128)m[0,40) 8:r[0,128)")
+        << name;
+  }
   EXPECT_EQ(Kernel(compiled(), "until").said({1, 1, 1}, {1, 1, 1}, kSome, kSome), "0:w[0,4) 8:r*");
 }
 

@@ -76,6 +76,15 @@ KERNEL partly(float* out, const int* mask) {
   }
 }
 
+KERNEL partly_else(float* out, const int* mask) {
+  const int i = threadIdx.x;
+  if (mask[i] > 0) {
+    put_far(out + i, 1);
+  } else {
+    if (i < 10) put_far(out + i, 2);
+  }
+}
+
 KERNEL until(float* out, const int* mask) {
   for (int i = 0; mask[i] != 0; ++i) put_far(out, i);
 }

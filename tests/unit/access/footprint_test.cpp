@@ -61,12 +61,34 @@ TEST(Footprint, what_is_stored_on_both_ways_is_certain) {
             "0:w[0,1600)m[0,800) 8:r[0,400)");
   // Not if another thread makes the other of the two stores.
   EXPECT_EQ(Kernel(compiled(), "shifted").said({1, 1, 1}, {32, 1, 1}, kSome, kSome), "0:w[0,128) 8:r[0,128)");
-  for (const char* name : {"partly", "partly_else"}) {
-    EXPECT_EQ(Kernel(compiled(), name).said({1, 1, 1}, {32, 1, 1}, kSome, kSome),
-              "0:w[0,128)m[0,40) 8:r[0,128)")
-        << name;
-  }
   EXPECT_EQ(Kernel(compiled(), "until").said({1, 1, 1}, {1, 1, 1}, kSome, kSome), "0:w[0,4) 8:r*");
+}
+
+TEST(Footprint, what_only_some_threads_store_on_one_way_is_certain_for_those) {
+  const std::string begin = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry kernel(.param .u64 p, .param .u64 q) {
+  .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u64 %rd2, [q];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  ld.global.u32 %r2, [%rd5];
+  setp.gt.s32 %p1, %r2, 0;
+  setp.lt.u32 %p2, %r1, 10;
+)";
+  const std::string first =
+      "@%p1 bra $other; @%p2 st.global.u32 [%rd4], 1; bra $end;\n$other: st.global.u32 [%rd4], 2;\n";
+  const std::string other =
+      "@%p1 bra $other; st.global.u32 [%rd4], 1; bra $end;\n$other: @%p2 st.global.u32 [%rd4], 2;\n";
+  for (const std::string& ways : {first, other}) {
+    EXPECT_EQ(Kernel(begin + ways + "$end: ret; }", "kernel").said({1, 1, 1}, {32, 1, 1}, kSome, kSome),
+              "0:w[0,128)m[0,40) 8:r[0,128)")
+        << ways;
+  }
 }
 
 TEST(Footprint, an_unknown_loop_forgets_what_it_changes_and_nothing_else) {

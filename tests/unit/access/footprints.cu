@@ -67,24 +67,6 @@ KERNEL shifted(float* out, const int* mask) {
   }
 }
 
-KERNEL partly(float* out, const int* mask) {
-  const int i = threadIdx.x;
-  if (mask[i] > 0) {
-    if (i < 10) put_far(out + i, 1);
-  } else {
-    put_far(out + i, 2);
-  }
-}
-
-KERNEL partly_else(float* out, const int* mask) {
-  const int i = threadIdx.x;
-  if (mask[i] > 0) {
-    put_far(out + i, 1);
-  } else {
-    if (i < 10) put_far(out + i, 2);
-  }
-}
-
 KERNEL until(float* out, const int* mask) {
   for (int i = 0; mask[i] != 0; ++i) put_far(out, i);
 }

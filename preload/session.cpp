@@ -228,6 +228,11 @@ void Session::finish() {
     if (std::chrono::steady_clock::now() > give_up) return;
     std::this_thread::yield();
   }
+  for (const std::string& name : runtime_->kernels().unmatched_entries()) {
+    const std::string line = fmt::format("manifest: no kernel that was launched is called {}", name);
+    say(1, line);
+    log_.write(event::Note{.text = line});
+  }
   const event::End end = totals();
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
   log_.end(end);

@@ -10,7 +10,8 @@ namespace refrain::access {
 namespace {
 
 constexpr std::size_t kMostKnown = 1024;  // launches remembered of one kernel
-// Beyond the first kMostWork, of one kernel: where arguments never come again, about 20 us a launch.
+constexpr std::uint64_t kMostOfKernel = 4 * kMostWork;
+// Beyond kMostOfKernel, of one kernel: where arguments never come again, about 20 us a launch.
 constexpr std::uint64_t kWorkPerLaunch = 20'000;
 // Launches that differ in contents of memory alone and are followed each for itself; then together.
 constexpr std::uint32_t kMostExact = 8;
@@ -154,7 +155,7 @@ const Footprint& Footprints::followed(const LaunchArguments& launch) {
     }
   }
   if (const Footprint* found = look_up()) return *found;
-  if (work_ >= kMostWork + launches_ * kWorkPerLaunch) return unknown_;
+  if (work_ >= kMostOfKernel + launches_ * kWorkPerLaunch) return unknown_;
   Walk walk(*slice_, launch, runs_, kMostWork);
   auto footprint = std::make_unique<Footprint>(walk.run());
   work_ += walk.work();

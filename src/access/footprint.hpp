@@ -59,7 +59,7 @@ struct Footprint {
 };
 
 // Work that one launch may cost, in steps of single threads: about a nanosecond each.
-constexpr std::uint64_t kMostWork = 400'000'000;
+constexpr std::uint64_t kMostWork = 100'000'000;
 
 // Thread safety: none; one of them for each kernel, under the caller's lock.
 class Footprints {

@@ -74,6 +74,7 @@ Footprint Walk::run() {
 Walk::Outcome Walk::walk_box(const Box& box) {
   lanes_.reset(box);
   forks_.clear();
+  ways_.clear();
   std::fill(at_.begin(), at_.end(), 0);
   std::fill(doubt_.begin(), doubt_.end(), 0);
   const Mask all(threads_, 1);
@@ -135,67 +136,6 @@ bool Walk::guarded(const Step& guarded_step, const Mask& mask) {
   return true;
 }
 
-// certain: for threads without doubt.
-bool Walk::access(const Step& step, const Mask& mask, bool certain) {
-  const View at = lanes_.view(step.a);
-  if (at.base == kNotGlobalBase) {
-    const bool lost =
-        std::any_of(at.level, at.level + threads_, [](std::uint8_t level) { return level == kLost; });
-    if (!lost) return true;
-  }
-  Mask sure(threads_), doubtful(threads_);
-  bool anywhere = false, wild = false;
-  const Lanes::Spread extent = lanes_.spread(at.slope);
-  constexpr Wide kMost = Wide{1} << 60;
-  const bool far = extent.low < -kMost || extent.high > kMost;
-  for (std::uint32_t i = 0; i < threads_; ++i) {
-    if (mask[i] == 0) continue;
-    const bool no_pointer = at.base < 0 || at.level[i] == kLost;
-    const bool no_offset = at.level[i] > kBounded || step.bytes == 0 || far;
-    wild |= no_pointer;
-    anywhere |= !no_pointer && no_offset;
-    if (no_pointer || no_offset) continue;
-    (certain && doubt_[i] == 0 && at.level[i] == kKnown ? sure : doubtful)[i] = 1;
-  }
-  if (wild) {
-    wild_reads_ |= step.reads;
-    wild_writes_ |= step.writes;
-  }
-  if (at.base < 0) return true;
-  if (anywhere) {
-    Gathered& gathered = gathered_[static_cast<std::size_t>(at.base)];
-    gathered.reads_anywhere |= step.reads;
-    gathered.writes_anywhere |= step.writes;
-  }
-  record(step, sure, at, true);
-  record(step, doubtful, at, false);
-  return true;
-}
-
-void Walk::record(const Step& step, const Mask& mask, const View& at, bool certain) {
-  Gathered& gathered = gathered_[static_cast<std::size_t>(at.base)];
-  Repeats repeats;
-  for (unsigned d = 0; d < 3; ++d) repeats[d] = {at.slope[d], at.slope[d] == 0 ? 1 : lanes_.box().count[d]};
-  Range run{0, 0};
-  const auto flush = [&] {
-    if (run.begin == run.end) return;
-    if (step.reads) gathered.reads.add(run, repeats);
-    if (step.writes) gathered.writes.add(run, repeats);
-    if (step.writes && !step.reads && certain) gathered.must_write.add(run, repeats);
-  };
-  for (std::uint32_t i = 0; i < threads_; ++i) {
-    if (mask[i] == 0) continue;
-    const std::int64_t begin = at.lane[i] + step.value, end = begin + at.width_of(i) + step.bytes;
-    if (run.begin != run.end && begin >= run.begin && begin <= run.end) {
-      run.end = std::max(run.end, end);
-      continue;
-    }
-    flush();
-    run = {begin, end};
-  }
-  flush();
-}
-
 Walk::Outcome Walk::leave(std::uint32_t block, const Mask& mask) {
   const Block& here = slice_.blocks[block];
   if (here.condition == Step::kNone) {
@@ -221,12 +161,14 @@ const Walk::Region& Walk::region_of(std::uint32_t block) {
   std::vector<bool> seen(slice_.blocks.size(), false);
   std::vector<bool> assigned(slice_.slots, false);
   std::vector<std::uint32_t> work{slice_.blocks[block].next, slice_.blocks[block].target};
+  work_ += slice_.blocks.size() + slice_.slots;
   while (!work.empty()) {
     const std::uint32_t at = work.back();
     work.pop_back();
     if (at == stop || at == Block::kEnd || seen[at]) continue;
     seen[at] = true;
     const Block& here = slice_.blocks[at];
+    work_ += here.last - here.first;
     for (std::uint32_t i = here.first; i < here.last; ++i) {
       const Step& step = slice_.steps[i];
       region.accesses |= step.kind == StepKind::kAccess;
@@ -296,10 +238,13 @@ Walk::Outcome Walk::both_ways(std::uint32_t block, const Mask& mask, const Regio
   };
   work_ += region.assigned.size() * threads_;
   const std::vector<Lanes::Saved> before = save();
+  ways_.resize(ways_.size() + 2);
   if (const Outcome outcome = go(here.target); outcome != Outcome::kDone) return outcome;
   const std::vector<Lanes::Saved> after = save();
   for (std::size_t s = 0; s < before.size(); ++s) lanes_.restore(region.assigned[s], mask, before[s]);
+  std::swap(ways_[ways_.size() - 2], ways_.back());
   if (const Outcome outcome = go(here.next); outcome != Outcome::kDone) return outcome;
+  join_ways();
   for (std::size_t s = 0; s < after.size(); ++s) lanes_.join(region.assigned[s], mask, after[s]);
   // A way that ends the thread's part joins the other where they would have met.
   for (std::uint32_t i = 0; i < threads_; ++i) at_[i] = mask[i] != 0 ? here.meets : at_[i];

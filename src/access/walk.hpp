@@ -44,6 +44,18 @@ class Walk {
   const Interval* known_at(const Step& step, const View& at, std::uint32_t thread) const;
   bool access(const Step& step, const Mask& mask, bool certain);
   void record(const Step& step, const Mask& mask, const View& at, bool certain);
+  // A store of each of these threads, from its own place on.
+  struct Store {
+    std::int32_t base;
+    std::uint32_t bytes;
+    Slopes slope;
+    Mask threads;
+    std::vector<std::int64_t> begin;
+  };
+  void remember(const Step& step, const Mask& mask, const View& at);
+  void join_ways();
+  void record_certain(const Store& store);
+  Repeats repeats_of(const Slopes& slope) const;
   Outcome leave(std::uint32_t block, const Mask& mask);
   Outcome fork(std::uint32_t block, const Mask& mask);
   Outcome both_ways(std::uint32_t block, const Mask& mask, const Region& region);
@@ -64,6 +76,9 @@ class Walk {
   std::map<std::uint32_t, Region> regions_;
   std::map<std::uint32_t, Fork> forks_;
   std::vector<Gathered> gathered_;  // by pointer
+  // Stores on the ways from conditions that are not known, two for each that is being followed: the one that
+  // is over, or still empty, and the one that is being taken.
+  std::vector<std::vector<Store>> ways_;
   bool wild_reads_ = false, wild_writes_ = false;
   bool uses_contents_ = false;
   std::string reason_;

@@ -39,13 +39,6 @@ bool Arena::complete(FunctionRef<bool(Part&)> make) {
   return cover(base_, end_, make, all);
 }
 
-engine::BufferId Arena::buffer_at(CUdeviceptr address) const {
-  const auto next = parts_.upper_bound(address);
-  if (next == parts_.begin()) return {};
-  const Part& part = std::prev(next)->second;
-  return address < part.end ? part.buffer : engine::BufferId{};
-}
-
 CudaDevice::Placement Arena::placement(const Part& part) const {
   const CUdeviceptr first = part.begin / page_bytes_ * page_bytes_;
   const CUdeviceptr last = (part.end + page_bytes_ - 1) / page_bytes_ * page_bytes_;

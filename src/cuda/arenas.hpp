@@ -33,7 +33,6 @@ class Arena {
   bool cover(CUdeviceptr begin, CUdeviceptr end, FunctionRef<bool(Part&)> make, std::vector<Part>& out);
   // Everything that belongs to no part yet becomes parts.
   bool complete(FunctionRef<bool(Part&)> make);
-  engine::BufferId buffer_at(CUdeviceptr address) const;  // none: of no part yet
 
   // Where a part's pages are: those that it has alone, and the outermost ones that it may share.
   CudaDevice::Placement placement(const Part& part) const;
@@ -62,7 +61,6 @@ class Arena {
 class Arenas {
  public:
   Arena& add(Arena arena) { return live_.emplace_back(std::move(arena)); }
-  bool empty() const noexcept { return live_.empty(); }
   std::list<Arena>& live() noexcept { return live_; }
   void watch(engine::BufferId buffer, Arena& arena) { owners_[buffer] = &arena; }
   // A part's buffer is needed no longer. false: it is none.

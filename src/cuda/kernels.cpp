@@ -210,6 +210,7 @@ std::string Kernels::doubt_about(const Image& image) const {
 
 void Kernels::set_manifest(access::Manifest manifest, ParamCalls calls, Refused refused) {
   manifest_ = std::move(manifest);
+  matched_.assign(manifest_.kernels.size(), false);
   param_calls_ = calls;
   refused_ = std::move(refused);
 }
@@ -233,10 +234,19 @@ std::optional<std::vector<KernelParam>> Kernels::ask_params(const void* handle, 
   }
 }
 
+std::vector<std::string> Kernels::unmatched_entries() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < matched_.size(); ++i) {
+    if (!matched_[i]) out.push_back(manifest_.kernels[i].name);
+  }
+  return out;
+}
+
 // What the manifest says of the kernel, if it says something and the analysis does not say otherwise.
-void Kernels::state(Kernel& kernel, const void* handle, bool library_kernel) const {
+void Kernels::state(Kernel& kernel, const void* handle, bool library_kernel) {
   const access::StatedKernel* const entry = manifest_.find(kernel.name);
   if (!entry) return;
+  matched_[static_cast<std::size_t>(entry - manifest_.kernels.data())] = true;
   std::optional<std::vector<KernelParam>> params = kernel.params;
   if (!kernel.known || kernel.layouts_differ) params = ask_params(handle, library_kernel);
   std::string problem = kernel.known ? access::contradiction(kernel.access, *entry) : std::string();
@@ -272,7 +282,7 @@ void Kernels::state(Kernel& kernel, const void* handle, bool library_kernel) con
   kernel.reason = access::gravest(kernel.access.effects);
 }
 
-Kernel* Kernels::kernel_of(const void* handle, const Function& function) const {
+Kernel* Kernels::kernel_of(const void* handle, const Function& function) {
   Image& image = *function.image;
   const std::string& name = function.name;
   std::unique_ptr<Kernel>& slot = image.kernels[name];

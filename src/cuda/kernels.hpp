@@ -58,6 +58,8 @@ class Kernels {
   };
   using Refused = std::function<void(const std::string& line)>;
   void set_manifest(access::Manifest manifest, ParamCalls calls, Refused refused);
+  // Names of entries that no kernel launched so far has.
+  std::vector<std::string> unmatched_entries() const;
   // owner: whatever handle the function was got from; alias: another handle of the same image
   // (cuLibraryGetModule).
   void add_alias(const void* owner, const void* alias);
@@ -92,13 +94,14 @@ class Kernels {
   static void parse(Image& image);
   static void link_objects(Image& image);
   static void add_facts(Kernel& kernel, const ptx::Module& module, const ptx::Function& function);
-  Kernel* kernel_of(const void* handle, const Function& function) const;
+  Kernel* kernel_of(const void* handle, const Function& function);
   std::string doubt_about(const Image& image) const;
-  void state(Kernel& kernel, const void* handle, bool library_kernel) const;
+  void state(Kernel& kernel, const void* handle, bool library_kernel);
   std::optional<std::vector<KernelParam>> ask_params(const void* handle, bool library_kernel) const;
 
   std::uint32_t device_sm_ = 0;
   access::Manifest manifest_;
+  std::vector<bool> matched_;  // by entry
   ParamCalls param_calls_;
   Refused refused_;
   std::unordered_map<const void*, std::shared_ptr<Image>> images_;

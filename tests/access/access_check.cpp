@@ -24,13 +24,17 @@ bool check_file(const std::string& path, const Options& options) {
     fmt::print(stderr, "{}: cannot be read\n", path);
     return false;
   }
-  Score all;
-  std::map<std::string, Score> by_kernel;
+  Score all, informed;
+  std::map<std::string, Score> by_kernel, informed_by_kernel;
   RecordingCounts counts;
   try {
     counts = read_recording(file, [&](const RecordedLaunch& launch) {
       check(launch.prediction, launch.truth, launch.kernel, all);
       if (options.kernels) check(launch.prediction, launch.truth, launch.kernel, by_kernel[launch.kernel]);
+      if (launch.informed == nullptr) return;
+      check(*launch.informed, launch.truth, launch.kernel, informed);
+      if (options.kernels)
+        check(*launch.informed, launch.truth, launch.kernel, informed_by_kernel[launch.kernel]);
     });
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", path, error.what());
@@ -39,8 +43,12 @@ bool check_file(const std::string& path, const Options& options) {
   fmt::print("{}: {}; besides, {} launches of library kernels; {} launches touch variables\n", path,
              all.in_words(), counts.native, counts.variables);
   for (const auto& [kernel, score] : by_kernel) fmt::print("  {}: {}\n", kernel, score.in_words());
-  for (const std::string& message : all.messages) fmt::print("  wrong: {}\n", message);
-  return all.violations == 0;
+  fmt::print("  where memory that was read is known: {}\n", informed.in_words());
+  for (const auto& [kernel, score] : informed_by_kernel) fmt::print("  {}: {}\n", kernel, score.in_words());
+  for (const Score* score : {&all, &informed}) {
+    for (const std::string& message : score->messages) fmt::print("  wrong: {}\n", message);
+  }
+  return all.violations == 0 && informed.violations == 0;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,32 @@ std::vector<std::byte> bytes_of_hex(const std::string& text) {
   return out;
 }
 
+// The runs of memory that pointers among the parameters lead into.
+struct Held {
+  std::vector<std::unique_ptr<Contents>> contents;
+  std::vector<KnownMemory> memory;
+};
+Held held_of(const json& line, const Prediction& prediction, const Truth& truth) {
+  Held out;
+  for (const json& run : line.value("held", json::array())) {
+    const std::vector<std::byte> bytes = bytes_of_hex(run.at(1));
+    out.contents.push_back(std::make_unique<Contents>());
+    out.contents.back()->assign(run.at(0), bytes);
+  }
+  for (const Prediction::Pointer& pointer : prediction.pointers) {
+    const auto around = [&](const auto& range) {
+      return pointer.address >= range.begin && pointer.address < range.end;
+    };
+    const auto allocation = std::find_if(truth.allocations.begin(), truth.allocations.end(), around);
+    for (const auto& contents : out.contents) {
+      const Range run{contents->begin(), contents->end()};
+      if (allocation == truth.allocations.end() || !around(run)) continue;
+      out.memory.push_back({pointer.offset, contents.get(), allocation->begin, allocation->end});
+    }
+  }
+  return out;
+}
+
 class Reader {
  public:
   explicit Reader(const std::function<void(const RecordedLaunch&)>& each) : each_(each) {}
@@ -55,7 +82,7 @@ class Reader {
  private:
   void take_launch(const json& line) {
     const std::vector<std::byte> params = bytes_of_hex(line.at("params"));
-    const LaunchArguments arguments{line.at("grid"), line.at("block"), line.at("shared"), params};
+    LaunchArguments arguments{line.at("grid"), line.at("block"), line.at("shared"), params};
     Truth truth{
         ranges_of(line.at("reads")), ranges_of(line.at("writes")), ranges_of(line.at("allocations")), {}};
     bool variable = false;
@@ -66,7 +93,13 @@ class Reader {
     }
     if (variable) ++counts_.variables;
     const std::string kernel = line.at("kernel");
-    each_({kernel, modules_.at(line.at("module"))->predict(kernel, arguments), truth});
+    Predictor& predictor = *modules_.at(line.at("module"));
+    const Prediction prediction = predictor.predict(kernel, arguments);
+    const Held held = held_of(line, prediction, truth);
+    if (held.memory.empty()) return each_({kernel, prediction, nullptr, truth});
+    arguments.known = held.memory;
+    const Prediction informed = predictor.predict(kernel, arguments);
+    each_({kernel, prediction, &informed, truth});
   }
 
   const std::function<void(const RecordedLaunch&)>& each_;

@@ -13,6 +13,8 @@ namespace refrain::access::test {
 struct RecordedLaunch {
   std::string kernel;
   const Prediction& prediction;
+  const Prediction*
+      informed;  // where what memory held is known; nullptr: nothing was, that could make a difference
   const Truth& truth;
 };
 

@@ -61,6 +61,37 @@ TEST(recording, of_what_the_kernel_cannot_do_is_a_violation) {
   EXPECT_EQ(read({launch(), other}).score.violations, 1u);
 }
 
+// Writes p[q[0]].
+constexpr char kIndexed[] =
+    ".version 9.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 q) { .reg "
+    ".b64 %rd<9>; .reg .b32 %r<3>; ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; cvta.to.global.u64 %rd3, "
+    "%rd1; "
+    "cvta.to.global.u64 %rd4, %rd2; ld.global.u32 %r1, [%rd4]; mul.wide.s32 %rd5, %r1, 4; add.s64 %rd6, "
+    "%rd3, %rd5; "
+    "st.global.u32 [%rd6], 1; ret; }\n";
+
+TEST(recording, tells_what_memory_held) {
+  json line = launch();
+  line["reads"] = {{0x2000, 4}};
+  line["writes"] = {{0x100c, 4}};
+  const auto writes = [](const json& launched) {
+    std::stringstream file;
+    file << json{{"module", "m"}, {"ptx", kIndexed}}.dump() << '\n' << launched.dump() << '\n';
+    Ranges out;
+    read_recording(file, [&](const RecordedLaunch& recorded) {
+      if (recorded.informed != nullptr) out = recorded.informed->pointers.at(0).writes;
+      EXPECT_TRUE(recorded.prediction.pointers.at(0).writes_anywhere);
+    });
+    return out;
+  };
+  EXPECT_TRUE(writes(line).empty());
+  line["held"] = json::array({json::array({0x2000, "03000000"})});
+  const Ranges known = writes(line);
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].begin, 0x100cu);
+  EXPECT_EQ(known[0].end, 0x1010u);
+}
+
 TEST(recording, counts_library_kernels_and_variables) {
   json native = launch(), variable = launch();
   native["native"] = true;

@@ -670,6 +670,14 @@ class Manifest(Case):
         self.assertEqual([line["text"] for line in self.log() if line["kind"] == "note" and "manifest" in line["text"]],
                          [lines[0].removeprefix("refrain: ")])
 
+    def test_an_entry_that_matches_nothing_is_told(self):
+        self.write(entry("next(*", True, p0="r", p8="wo"), entry("nex", True, p0="r"))
+        done = self.with_manifest(self.command)
+        self.assert_ok(done)
+        told = ["manifest: no kernel that was launched is called nex"]
+        self.assertEqual([line["text"] for line in self.log() if line["kind"] == "note" and "manifest" in line["text"]], told)
+        self.assertEqual([line for line in done.stderr.splitlines() if "manifest" in line], ["refrain: " + told[0]])
+
     def test_a_lie_about_a_kernel_that_is_known_changes_nothing(self):
         self.write(entry("next(*", True, p0="wo", p8="r"))
         done = self.with_manifest([self.victim("chain"), "16", "16"])

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_set>
 
 #include "simgpu/driver/device.hpp"
@@ -25,8 +26,10 @@ std::uint64_t hash_of(std::string_view text) {
 // Opened at the first line, and flushed with each: the process may end in any way.
 class AccessLog {
  public:
-  void write_once(const std::string& line) {
+  // rest: what is added to a line, but does not make it another.
+  void write_once(std::string line, std::string_view rest = {}) {
     if (failed_ || !seen_.insert(hash_of(line)).second) return;
+    line += rest;
     const std::string path = expand_path(settings().accesses_path);
     if (file_ == nullptr) file_ = std::fopen(path.c_str(), "w");
     failed_ = file_ == nullptr || std::fwrite(line.data(), 1, line.size(), file_) != line.size() ||
@@ -95,6 +98,35 @@ Touched find_touched(const Device& device, const Module& code, AccessRecord& rec
   return out;
 }
 
+void append_hex(std::string& line, std::span<const std::byte> bytes) {
+  line += '"';
+  for (const std::byte byte : bytes)
+    fmt::format_to(std::back_inserter(line), "{:02x}", static_cast<unsigned>(byte));
+  line += '"';
+}
+
+// Short runs that the launch read and did not write: they hold what it found there. Others may have been
+// written since, but not by what the program has put in order.
+void append_held(std::string& line, const Device& device, const AccessRecord& record) {
+  constexpr std::uint64_t kMostBytes = 4096;
+  ByteSet only_read;
+  only_read.add(record.reads);
+  only_read.remove(record.writes);
+  line += ", \"held\": [";
+  const char* separator = "";
+  for (const ByteRange& range : only_read.ranges()) {
+    const std::uint64_t bytes = range.end - range.begin;
+    const std::byte* at =
+        bytes > kMostBytes ? nullptr : device.memory.translate(range.begin, bytes, Access::kRead);
+    if (at == nullptr) continue;
+    fmt::format_to(std::back_inserter(line), "{}[{}, ", separator, range.begin);
+    append_hex(line, {at, bytes});
+    line += ']';
+    separator = ", ";
+  }
+  line += ']';
+}
+
 void append_variables(std::string& line, const Module& code, const Ranges& variables) {
   line += ", \"variables\": [";
   const char* separator = "";
@@ -133,20 +165,18 @@ void log_launch(const Device& device, const KernelLaunch& launch, AccessRecord& 
                   launch.kernel->name(), shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
                   shape.block.y, shape.block.z, shape.dynamic_shared_bytes);
   line += module_id.empty() ? R"(, "native": true)" : fmt::format(R"(, "module": "{}")", module_id);
-  line += ", \"params\": \"";
-  for (const std::byte byte : launch.params) {
-    fmt::format_to(std::back_inserter(line), "{:02x}", static_cast<unsigned>(byte));
-  }
-  line += '"';
+  line += ", \"params\": ";
+  append_hex(line, launch.params);
   append_ranges(line, "allocations", touched.allocations);
   append_variables(line, *launch.code, touched.variables);
   append_ranges(line, "reads", record.reads.ranges());
   append_ranges(line, "writes", record.writes.ranges());
   append_ranges(line, "integer_atomics", record.updates.ranges());
   append_ranges(line, "float_atomics", record.float_updates.ranges());
-  line += fmt::format(R"(, "heap": {}, "printed": {}}})", !record.heap.empty(), record.printed);
-  line += '\n';
-  access_log().write_once(line);
+  line += fmt::format(R"(, "heap": {}, "printed": {})", !record.heap.empty(), record.printed);
+  std::string held;
+  append_held(held, device, record);
+  access_log().write_once(std::move(line), held + "}\n");
 }
 
 }  // namespace refrain::simgpu::driver

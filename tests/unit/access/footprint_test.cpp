@@ -56,6 +56,41 @@ TEST(Footprint, what_loaded_data_decides_is_not_certain) {
             "0:w* 8:r[0,400) 16:r[0,400)");
 }
 
+TEST(Footprint, what_is_stored_on_both_ways_is_certain) {
+  EXPECT_EQ(Kernel(compiled(), "either_way").said({4, 1, 1}, {32, 1, 1}, kSome, kSome, 100),
+            "0:w[0,1600)m[0,800) 8:r[0,400)");
+  // Not if another thread makes the other of the two stores.
+  EXPECT_EQ(Kernel(compiled(), "shifted").said({1, 1, 1}, {32, 1, 1}, kSome, kSome), "0:w[0,128) 8:r[0,128)");
+  EXPECT_EQ(Kernel(compiled(), "until").said({1, 1, 1}, {1, 1, 1}, kSome, kSome), "0:w[0,4) 8:r*");
+}
+
+TEST(Footprint, what_only_some_threads_store_on_one_way_is_certain_for_those) {
+  const std::string begin = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry kernel(.param .u64 p, .param .u64 q) {
+  .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u64 %rd2, [q];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  ld.global.u32 %r2, [%rd5];
+  setp.gt.s32 %p1, %r2, 0;
+  setp.lt.u32 %p2, %r1, 10;
+)";
+  const std::string first =
+      "@%p1 bra $other; @%p2 st.global.u32 [%rd4], 1; bra $end;\n$other: st.global.u32 [%rd4], 2;\n";
+  const std::string other =
+      "@%p1 bra $other; st.global.u32 [%rd4], 1; bra $end;\n$other: @%p2 st.global.u32 [%rd4], 2;\n";
+  for (const std::string& ways : {first, other}) {
+    EXPECT_EQ(Kernel(begin + ways + "$end: ret; }", "kernel").said({1, 1, 1}, {32, 1, 1}, kSome, kSome),
+              "0:w[0,128)m[0,40) 8:r[0,128)")
+        << ways;
+  }
+}
+
 TEST(Footprint, an_unknown_loop_forgets_what_it_changes_and_nothing_else) {
   EXPECT_EQ(Kernel(compiled(), "until_zero").said({1, 1, 1}, {1, 1, 1}, kSome, kSome, kSome),
             "0:w[0,4)m[0,4) 8:r* 16:w[4,8)m[4,8)");
@@ -125,12 +160,12 @@ TEST(Footprint, too_much_work_is_given_up) {
 TEST(Footprint, arguments_that_never_come_again_have_a_budget) {
   Kernel kernel(compiled(), "endless");
   std::uint64_t complete = 0;
-  for (long long n = 100'000; n < 100'200; ++n)
+  for (long long n = 25'000; n < 25'200; ++n)
     complete += kernel.launch({1, 1, 1}, {1, 1, 1}, kSome, n).complete;
   EXPECT_GE(complete, 3u);
   EXPECT_LT(complete, 60u);
   // What was found before stays found.
-  EXPECT_TRUE(kernel.launch({1, 1, 1}, {1, 1, 1}, kSome, 100'000ll).complete);
+  EXPECT_TRUE(kernel.launch({1, 1, 1}, {1, 1, 1}, kSome, 25'000ll).complete);
 }
 
 // nvcc writes no such guards.

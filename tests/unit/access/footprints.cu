@@ -36,6 +36,41 @@ KERNEL where(float* out, const int* mask, int n) {
   if (i < n && mask[i] != 0) out[i] = 1;
 }
 
+// Calls keep the compiler from choosing without a branch.
+__noinline__ __device__ void put_far(float* to, float what) {
+  *to = what;
+}
+KERNEL either_way(float* out, const int* mask, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (mask[i] > 0) {
+    put_far(out + i, 1);
+    if (mask[i] > 9) {
+      put_far(out + n + i, 2);
+    } else {
+      out[n + i] = sinf(mask[i]);
+      put_far(out + 3 * n + i, 1);
+    }
+  } else {
+    out[i] = cosf(mask[i]);
+    put_far(out + n + i, 3);
+    put_far(out + 2 * n + i, 3);
+  }
+}
+
+KERNEL shifted(float* out, const int* mask) {
+  const int i = threadIdx.x;
+  if (mask[i] > 0) {
+    put_far(out + i, 1);
+  } else {
+    put_far(out + (i ^ 1), 2);
+  }
+}
+
+KERNEL until(float* out, const int* mask) {
+  for (int i = 0; mask[i] != 0; ++i) put_far(out, i);
+}
+
 KERNEL gather(float* out, const float* in, const int* index, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = in[index[i]];

@@ -1,6 +1,8 @@
 // The file of SIMGPU_ACCESSES: a line for each module and each different launch, native kernels' too.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +63,7 @@ TEST_F(AccessesFile, has_a_line_for_each_different_launch) {
   const json added = lines_with("kernel", "add").at(0);
   EXPECT_EQ(added["reads"], json({{p, 320}}));
   EXPECT_EQ(added["writes"], json({{p, 320}}));
+  EXPECT_EQ(added["held"], json::array());  // it writes what it reads
 }
 
 TEST_F(AccessesFile, has_each_module_once_before_its_launches) {
@@ -123,6 +126,11 @@ TEST_F(AccessesFile, leaves_the_heap_of_device_code_out) {
   EXPECT_EQ(took["writes"], json({{p, 8}}));
   EXPECT_EQ(used["heap"], true);
   EXPECT_EQ(used["reads"], json({{p, 8}}));
+  std::array<unsigned char, 8> held{};
+  OK(cuMemcpyDtoH(held.data(), p, held.size()));
+  std::string hex;
+  for (const unsigned char byte : held) hex += fmt::format("{:02x}", byte);
+  EXPECT_EQ(used["held"], json::array({json::array({p, hex})}));
   EXPECT_EQ(used["writes"], json::array());
   EXPECT_EQ(used["allocations"], json({{p, 8}}));
 }

@@ -1,13 +1,14 @@
-// A 128-bit digest of a range of bytes: two sums of well mixed words, so that it is the same whatever the grid and
-// the order of threads. It guards against faults, not against an adversary.
+// A 128-bit digest of a range of bytes: two sums of well mixed words, so that it is the same whatever the
+// grid and the order of threads. It guards against faults, not against an adversary.
 //
 // bytes: any alignment; the digest is comparable only between ranges with the same address modulo 16.
 // partials: one pair of sums a block; the host adds them. It must not write anything else.
 
 namespace {
 
-constexpr unsigned long long kByPosition = 0x9e3779b97f4a7c15ull;  // odd, no short pattern: 2^64 / golden ratio
-constexpr unsigned long long kMix1 = 0xbf58476d1ce4e5b9ull;        // multipliers of splitmix64's finaliser
+constexpr unsigned long long kByPosition =
+    0x9e3779b97f4a7c15ull;                                   // odd, no short pattern: 2^64 / golden ratio
+constexpr unsigned long long kMix1 = 0xbf58476d1ce4e5b9ull;  // multipliers of splitmix64's finaliser
 constexpr unsigned long long kMix2 = 0x94d049bb133111ebull;
 
 struct Sums {
@@ -30,8 +31,8 @@ __device__ void add(Sums& sums, unsigned long long position, unsigned long long 
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(256) refrain_digest(const unsigned char* bytes, unsigned long long count,
-                                                                  ulonglong2* partials) {
+extern "C" __global__ void __launch_bounds__(256)
+    refrain_digest(const unsigned char* bytes, unsigned long long count, ulonglong2* partials) {
   const unsigned long long thread = blockIdx.x * static_cast<unsigned long long>(blockDim.x) + threadIdx.x;
   const unsigned long long threads = gridDim.x * static_cast<unsigned long long>(blockDim.x);
   unsigned long long head = -reinterpret_cast<unsigned long long>(bytes) & 15;

@@ -167,7 +167,8 @@ void describe_lt_matmul(LibraryUses& uses, cublasLtMatmulDesc_t operation, cubla
   describe_aux(uses, operation, epilogue, out, descriptors);
   // Scratch: what was in it before the call counts for nothing.
   if (operands.workspace && operands.workspace_bytes > 0) {
-    uses.touch_bytes(operands.workspace, How::kWorkspace, static_cast<std::int64_t>(operands.workspace_bytes));
+    uses.touch_bytes(operands.workspace, How::kWorkspace,
+                     static_cast<std::int64_t>(operands.workspace_bytes));
   }
 }
 

@@ -20,7 +20,7 @@ struct LibraryUse {
   std::int64_t begin, end;            // bytes relative to it: all that is read or written through it
   bool read;
   bool written;
-  bool whole;      // all of these bytes are written, and none of them is read
+  bool whole;              // all of these bytes are written, and none of them is read
   bool undefined = false;  // a workspace: whatever is in it before or after is of no interest
 };
 

@@ -268,8 +268,7 @@ void Engine::bound_freed_leaves(Bytes freed_bytes) {
   for (const ValueId id : residents_) {
     const Value& v = lineage_.value(id);
     const Buffer& b = memory_.buffer(v.location);
-    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || v.location != v.home)
-      continue;
+    if (v.current || !v.leaf() || v.locks != 0 || v.reserves != 0 || v.location != v.home) continue;
     freed.push_back({id, v.last_access_ns, b.bytes});
     held_bytes += b.bytes;
   }

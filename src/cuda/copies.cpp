@@ -29,7 +29,7 @@ void CudaDevice::destroy_host(HostId host) {
   if (std::find(queue_hosts_.begin(), queue_hosts_.end(), host) != queue_hosts_.end()) launch_queue();
   HostState& state = hosts_[host.index];
   for (const Touch& touch : state.touches) note(streams_.wait_on_host(touch.stream, touch.work));
-  host_pool_.give_back(state.pointer, state.bytes);
+  if (state.pointer) host_pool_.give_back(state.pointer, state.bytes);
   state = {};
   free_hosts_.push_back(host.index);
 }

@@ -285,7 +285,9 @@ void CudaDevice::forget_contexts(bool alive) {
     replayer_.forget();
   }
   for (BufferState& buffer : buffers_) buffer.touches.clear();
-  for (HostState& host : hosts_) host.touches.clear();
+  // Pinned host memory goes with the context that it was allocated in.
+  for (HostState& host : hosts_) host = {.pointer = nullptr, .bytes = host.bytes, .touches = {}};
+  host_pool_.forget();
   digester_.forget(alive);
   copy_stream_ = nullptr;
   unfollowed_work_ = false;

@@ -110,7 +110,7 @@ class CudaDevice final : public engine::Device {
   };
 
   struct HostState {
-    void* pointer = nullptr;
+    void* pointer = nullptr;  // nullptr: it went with its context
     engine::Bytes bytes = 0;
     std::vector<Touch> touches;
   };

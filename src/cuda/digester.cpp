@@ -49,6 +49,8 @@ engine::Digest Digester::result() const {
 
 void Digester::forget(bool alive) {
   if (alive && module_) driver_.cuModuleUnload(module_);
+  if (alive && partials_) driver_.cuMemFreeHost(partials_);
+  partials_ = nullptr;
   module_ = nullptr;
   function_ = nullptr;
 }

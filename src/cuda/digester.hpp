@@ -30,7 +30,7 @@ class Digester {
   const Driver& driver_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
-  void* partials_ = nullptr;  // pinned host memory, for the life of the process
+  void* partials_ = nullptr;  // pinned host memory, for the life of the context
   CUdeviceptr partials_address_ = 0;
   unsigned blocks_ = 0;
 };

@@ -21,6 +21,9 @@ class HostPool {
   void* take(std::size_t bytes);
   // Nothing on any device uses it any longer.
   void give_back(void* pointer, std::size_t bytes);
+  // The context that all was allocated in is going or gone, and with it all that was taken and not given
+  // back.
+  void forget() { small_.clear(); }
 
  private:
   static std::size_t small_size(std::size_t bytes);

@@ -365,6 +365,7 @@ void Runtime::release_all(bool context_alive) {
     addresses_.erase(range.base);
     free_range(range);
   }
+  engine_->release_idle_host();
   streams_.forget_all();
   side_stream_ = nullptr;
   context_ = nullptr;

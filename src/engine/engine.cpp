@@ -208,6 +208,8 @@ Status Engine::prepare_barrier() {
   }
   Status status = make_resident(lost_);
   if (status == Status::kOk) status = hold_operands(everything_);
+  if (status == Status::kOk && settings_.verify != Verify::kOff && !fill_unwritten())
+    status = Status::kDeviceError;
   if (status != Status::kOk) {
     settle_brought();
     unlock_all();
@@ -215,6 +217,19 @@ Status Engine::prepare_barrier() {
   }
   drop_dead();
   return told(status);
+}
+
+// What an unknown call leaves unwritten becomes part of a value all the same, which may be digested. Pinned
+// memory holds allocations of others, and is never evicted.
+bool Engine::fill_unwritten() {
+  bool filled = false;
+  for (const BufferUse& use : everything_) {
+    const Buffer& b = memory_.buffer(use.buffer);
+    if (b.current || b.adopted || b.pinned) continue;
+    device_.fill(use.buffer, b.extent_bytes);
+    filled = true;
+  }
+  return !filled || flush();
 }
 
 void Engine::commit_barrier() {

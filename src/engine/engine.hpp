@@ -97,6 +97,9 @@ class Engine final : private Lineage::Collector {
   void hold(BufferId buffer) { ++memory_.buffer(buffer).holds; }
   void release(BufferId buffer) { --memory_.buffer(buffer).holds; }
 
+  // Host memory that no copy is in goes back to the device.
+  void release_idle_host() { host_.release_idle(); }
+
   // For calls whose effects cannot be bounded: everything is made resident, and then counts as written by the
   // unknown.
   Status prepare_barrier();
@@ -179,6 +182,7 @@ class Engine final : private Lineage::Collector {
   Status prepare_locked(std::span<const BufferUse> uses);
   Status make_resident(std::span<const ValueId> values);
   Status hold_operands(std::span<const BufferUse> uses);
+  bool fill_unwritten();
   bool bring(ValueId value);
   bool settle_brought();
   bool flush();

@@ -115,7 +115,8 @@ Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
 // Whatever must be known or kept of the value before its pages go.
 Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
   Value& v = lineage_.value(id);
-  if (eviction.leave == Leave::kDrop) {
+  const bool was_to_drop = eviction.leave == Leave::kDrop;
+  if (was_to_drop) {
     const Evidence evidence = settings_.verify == Verify::kOff ? Evidence::kTrusted : evidence_for(id);
     eviction.on_probation = evidence == Evidence::kUntrusted;
     const bool may_copy = may_offload(v);
@@ -128,7 +129,7 @@ Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
   const bool needs_copy = eviction.leave == Leave::kOffload || eviction.on_probation;
   if (needs_copy && !v.host) {
     if (!copy_out(id)) {
-      if (eviction.leave == Leave::kDrop || !may_drop(v)) return Evicted::kRefused;
+      if (was_to_drop || !may_drop(v)) return Evicted::kRefused;
       eviction.leave = Leave::kDrop;  // dearer, but there is no room on the host
       return ready_to_leave(id, eviction);
     }

@@ -16,19 +16,25 @@ HostId HostMemory::acquire(Bytes bytes) {
   }
   // Nothing is destroyed for a request that would not fit even so.
   if (bytes > cap_bytes_ || used_bytes() > cap_bytes_ - bytes) return {};
-  while (held_bytes_ > cap_bytes_ - bytes) {
-    const auto largest = std::prev(idle_.end());
-    device_.destroy_host(largest->second.back());
-    largest->second.pop_back();
-    held_bytes_ -= largest->first;
-    idle_bytes_ -= largest->first;
-    if (largest->second.empty()) idle_.erase(largest);
-  }
+  while (held_bytes_ > cap_bytes_ - bytes) destroy_largest();
   const std::optional<HostId> host = device_.create_host(bytes);
   if (!host) return {};
   held_bytes_ += bytes;
   peak_held_bytes_ = std::max(peak_held_bytes_, held_bytes_);
   return *host;
+}
+
+void HostMemory::destroy_largest() {
+  const auto largest = std::prev(idle_.end());
+  device_.destroy_host(largest->second.back());
+  largest->second.pop_back();
+  held_bytes_ -= largest->first;
+  idle_bytes_ -= largest->first;
+  if (largest->second.empty()) idle_.erase(largest);
+}
+
+void HostMemory::release_idle() {
+  while (!idle_.empty()) destroy_largest();
 }
 
 void HostMemory::give_back(HostId host, Bytes bytes) {

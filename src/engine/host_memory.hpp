@@ -17,6 +17,7 @@ class HostMemory {
   HostId acquire(Bytes bytes);
   // Kept for the next copy of that size until the room is wanted.
   void give_back(HostId host, Bytes bytes);
+  void release_idle();
 
   Bytes cap_bytes() const noexcept { return cap_bytes_; }
   Bytes used_bytes() const noexcept { return held_bytes_ - idle_bytes_; }
@@ -26,6 +27,8 @@ class HostMemory {
   const char* check_invariants() const;
 
  private:
+  void destroy_largest();
+
   Device& device_;
   Bytes cap_bytes_;
   Bytes held_bytes_ = 0;

@@ -177,8 +177,8 @@ class Effects(Case):
     BARRIERS = {"prints": "calls a function whose body is not in the module", "through": "an address that was loaded from memory"}
     REPLAYED = ("count_atomics", "asserts", "draws")
 
-    def run_way(self, way, schedule="eager"):
-        done = self.run_capped("170KiB", [self.victim("effects"), way], SIMGPU_SCHEDULE=schedule)
+    def run_way(self, way, schedule="eager", *options, **variables):
+        done = self.run_capped("170KiB", [self.victim("effects"), way], *options, SIMGPU_SCHEDULE=schedule, **variables)
         self.assert_ok(done)
         self.assertGreater(self.log()[-1]["evictions"], 0)
         return done, self.log()[-1]
@@ -196,6 +196,20 @@ class Effects(Case):
                 done, end = self.run_way(way)
                 self.assertRegex(done.stderr, f"kernel .*{why}.* cannot be followed")
                 self.assertEqual(end["barriers"], 1)
+
+    def test_a_false_manifest_is_found_out_and_nothing_is_lost(self):
+        """It hides what the kernel reads by way of a table, which then changes: replayed, it gives something else."""
+        (self.folder / "manifest.json").write_text(json.dumps({"kernels": [entry("peek(*", True, p0="r", p8="wo")]}))
+        for verify in ("sample", "all"):
+            for schedule in SCHEDULES:
+                with self.subTest(verify=verify, schedule=schedule):
+                    done, end = self.run_way("peeks", schedule, "--manifest", "manifest.json", REFRAIN_VERIFY=verify)
+                    self.assertIn("differ from what they were; put right from the copy on the host", done.stderr)
+                    self.assertEqual((end["mismatches"], end["unrepaired"], end["quarantined"]), (1, 0, 1))
+                    told = [line for line in self.log() if line["kind"] == "mismatch"]
+                    self.assertEqual(len(told), 1)
+                    self.assertRegex(told[0]["op"], r"kernel _Z4peek\w+, grid \d+x1x1, block \d+x1x1, shared 0, parameters [0-9a-f]+")
+                    self.assertNotEqual(told[0]["expected"], told[0]["found"])
 
     def test_functions_of_what_is_in_memory(self):
         for schedule in SCHEDULES:

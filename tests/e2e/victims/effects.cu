@@ -58,6 +58,9 @@ KERNEL asserts(const unsigned* in, unsigned* out) {
 KERNEL through(unsigned* const* pointers, unsigned* out) {
   out[I] = pointers[0][I] + 3;
 }
+KERNEL peek(unsigned* const* pointers, unsigned* out) {
+  out[I] = pointers[0][0] + I;
+}
 // A generator for each thread.
 KERNEL draw(unsigned* state, unsigned* out) {
   state[I] = state[I] * 1664525u + 1013904223u;
@@ -88,7 +91,8 @@ void press(int tensors) {
 }
 
 int main(int argc, char** argv) {
-  unsigned *in = device(), *out = device(), *more = device(), *small = device(sizeof(unsigned*));
+  unsigned *in = device(), *out = device(), *more = device(), *small = device(sizeof(unsigned*)),
+           *hidden = device(sizeof(unsigned));
   const std::vector<std::pair<const char*, std::function<void()>>> ways{
       {"float_atomics",
        [&] {
@@ -125,6 +129,14 @@ int main(int argc, char** argv) {
          CHECK(cudaMemcpy(small, &in, sizeof in, cudaMemcpyHostToDevice));
          RUN(through, reinterpret_cast<unsigned**>(small), out);
          CHECK(cudaMemset(small, 0, sizeof in));
+       }},
+      // What it finds by way of the table changes afterwards.
+      {"peeks",
+       [&] {
+         CHECK(cudaMemset(hidden, 5, sizeof(unsigned)));
+         CHECK(cudaMemcpy(small, &hidden, sizeof hidden, cudaMemcpyHostToDevice));
+         RUN(peek, reinterpret_cast<unsigned**>(small), out);
+         CHECK(cudaMemset(hidden, 9, sizeof(unsigned)));
        }},
       {"draws",
        [&] {

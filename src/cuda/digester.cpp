@@ -14,15 +14,17 @@ constexpr std::uint64_t kBytesPerBlock = std::uint64_t{kThreads} * 16 * 4;
 
 }  // namespace
 
+// Goes on where an earlier attempt has failed.
 CUresult Digester::load() {
   CUresult result = CUDA_SUCCESS;
   if (!partials_) {
     result = driver_.cuMemHostAlloc(&partials_, kMostBlocks * sizeof(engine::Digest),
                                     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-    if (result == CUDA_SUCCESS) result = driver_.cuMemHostGetDevicePointer(&partials_address_, partials_, 0);
-    if (result != CUDA_SUCCESS) return result;
   }
-  result = driver_.cuModuleLoadData(&module_, refrain_kernels_begin);
+  if (result == CUDA_SUCCESS && partials_address_ == 0) {
+    result = driver_.cuMemHostGetDevicePointer(&partials_address_, partials_, 0);
+  }
+  if (result == CUDA_SUCCESS && !module_) result = driver_.cuModuleLoadData(&module_, refrain_kernels_begin);
   if (result == CUDA_SUCCESS) result = driver_.cuModuleGetFunction(&function_, module_, "refrain_digest");
   return result;
 }
@@ -51,6 +53,7 @@ void Digester::forget(bool alive) {
   if (alive && module_) driver_.cuModuleUnload(module_);
   if (alive && partials_) driver_.cuMemFreeHost(partials_);
   partials_ = nullptr;
+  partials_address_ = 0;
   module_ = nullptr;
   function_ = nullptr;
 }

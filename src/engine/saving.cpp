@@ -22,6 +22,9 @@ Engine::Dependents Engine::dependents_of(ValueId value) {
         const Value& output = lineage_.value(use.output);
         if (output.resident() || output.host) {
           dependents.sever.push_back(use.output);
+          // What is there only on the way to something else is no help to those behind it.
+          const bool stays = output.host || output.current || output.leaf();
+          if (!stays) lost.push_back(use.output);
         } else if (output.current) {
           dependents.materialise.push_back(use.output);
         } else {

@@ -85,8 +85,11 @@ Status Engine::pin(BufferId buffer) {
 }
 
 Status Engine::prepare(std::span<const BufferUse> uses) {
-  flush_failed_ = false;
-  const Status status = prepare_locked(uses);
+  return prepared(prepare_locked(uses));
+}
+
+// The end of every preparation, whatever came of it.
+Status Engine::prepared(Status status) {
   if (status != Status::kOk) {
     settle_brought();
     abandon();
@@ -187,49 +190,18 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
 }
 
 Status Engine::prepare_barrier() {
-  if (failing_) return Status::kCorrupt;
-  flush_failed_ = false;
   everything_.clear();
-  prepared_.clear();
   for (std::uint32_t i = 0; i < memory_.buffer_slots(); ++i) {
-    if (!memory_.buffer({i}).program) continue;
-    everything_.push_back({.buffer = {i}, .read = true});
-    prepared_.push_back({i});
+    if (memory_.buffer({i}).program) everything_.push_back({.buffer = {i}, .read = true});
   }
-  lost_.clear();
-  for (const BufferUse& use : everything_) {
-    const ValueId current = memory_.buffer(use.buffer).current;
-    if (!current) continue;
-    if (lineage_.value(current).resident()) {
-      reserve(current);
-    } else {
-      lost_.push_back(current);
-    }
-  }
-  Status status = make_resident(lost_);
+  Status status = bring_operands(everything_);
   if (status == Status::kOk) status = hold_operands(everything_);
-  if (status == Status::kOk && settings_.verify != Verify::kOff && !fill_unwritten())
-    status = Status::kDeviceError;
-  if (status != Status::kOk) {
-    settle_brought();
-    unlock_all();
-    release_untouched();
+  // What an unknown call leaves unwritten becomes part of a value all the same, which may be digested. Pinned
+  // memory holds allocations of others, and neither it nor what shares pages is ever evicted.
+  if (status == Status::kOk && settings_.verify != Verify::kOff) {
+    status = fill_unwritten(everything_, Fill::kOfOwnPages);
   }
-  drop_dead();
-  return told(status);
-}
-
-// What an unknown call leaves unwritten becomes part of a value all the same, which may be digested. Pinned
-// memory holds allocations of others, and is never evicted.
-bool Engine::fill_unwritten() {
-  bool filled = false;
-  for (const BufferUse& use : everything_) {
-    const Buffer& b = memory_.buffer(use.buffer);
-    if (b.current || b.adopted || b.pinned) continue;
-    device_.fill(use.buffer, b.extent_bytes);
-    filled = true;
-  }
-  return !filled || flush();
+  return prepared(status);
 }
 
 void Engine::commit_barrier() {

@@ -137,6 +137,10 @@ class Engine final : private Lineage::Collector {
   void unreserve_plan(std::uint32_t plan);
   void unlock_all();
   void make_leaf(ValueId value);
+  void make_leaves(std::span<const ValueId> values);
+  void disown_place_of(ValueId value);
+  void vacate(BufferId buffer);
+  void copy_in(ValueId value, BufferId to);
   void release_host(Value& v);
   void release_untouched();
   Status out_of_memory(Bytes asked_bytes);
@@ -150,6 +154,7 @@ class Engine final : private Lineage::Collector {
   bool may_offload(const Value& v) const;
   bool evictable(const Value& v) const { return may_leave(v) && (may_drop(v) || may_offload(v)); }
   bool obtain(BufferId buffer);
+  Bytes whole_pages(Bytes bytes) const;
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
@@ -161,7 +166,7 @@ class Engine final : private Lineage::Collector {
   void bound_freed_leaves(Bytes freed_bytes);
   void bound_records();
   bool replay_fits(const Value& v) const;
-  Evidence evidence_for(ValueId value) const;
+  Evidence evidence_for(ValueId value);
 
   // saving.cpp: what becomes of those that need a value whose bytes are about to go for ever.
   struct Dependents {
@@ -178,14 +183,19 @@ class Engine final : private Lineage::Collector {
   bool keep_elsewhere(ValueId value);
   bool keep_aside(ValueId value);
 
-  // residency.cpp: carrying out plans
+  // residency.cpp: an op's operands
   Status prepare_locked(std::span<const BufferUse> uses);
-  Status make_resident(std::span<const ValueId> values);
+  Status prepared(Status status);
+  Status bring_operands(std::span<const BufferUse> uses);
   Status hold_operands(std::span<const BufferUse> uses);
-  bool fill_unwritten();
+  enum class Fill { kAll, kOfOwnPages };
+  Status fill_unwritten(std::span<const BufferUse> uses, Fill which);
   bool bring(ValueId value);
   bool settle_brought();
   bool flush();
+
+  // rematerialisation.cpp: carrying out plans
+  Status make_resident(std::span<const ValueId> values);
   Status run_plan(Plan& plan);
   Status carry_out(Plan& plan);
   void abandon_products(std::size_t first);

@@ -32,9 +32,13 @@ bool Engine::obtain(BufferId buffer) {
   return true;
 }
 
-BufferId Engine::scratch(Bytes bytes) {
+Bytes Engine::whole_pages(Bytes bytes) const {
   const Bytes unit = settings_.granularity_bytes;
-  const BufferId buffer = memory_.acquire((bytes + unit - 1) / unit * unit);
+  return (bytes + unit - 1) / unit * unit;
+}
+
+BufferId Engine::scratch(Bytes bytes) {
+  const BufferId buffer = memory_.acquire(whole_pages(bytes));
   if (!buffer) return {};
   if (obtain(buffer)) return buffer;
   memory_.give_back(buffer);
@@ -153,34 +157,29 @@ Engine::Evicted Engine::ready_to_leave(ValueId id, Eviction& eviction) {
 // The op that made it ran under this cap, but with its operands in their places; elsewhere they may take
 // more.
 bool Engine::replay_fits(const Value& v) const {
-  const Bytes unit = settings_.granularity_bytes;
   Bytes bytes = 0;
-  for (const OpUse& use : lineage_.op(v.producer).uses) bytes += (use.bytes + unit - 1) / unit * unit;
+  for (const OpUse& use : lineage_.op(v.producer).uses) bytes += whole_pages(use.bytes);
   return bytes <= memory_.cap_bytes();
 }
 
 // The least that is known of all kernels that would have to run to have the value again.
-Engine::Evidence Engine::evidence_for(ValueId id) const {
+Engine::Evidence Engine::evidence_for(ValueId id) {
+  const std::uint64_t stamp = lineage_.new_stamp();
+  const OpId own = lineage_.value(id).producer;
   std::vector<ValueId> missing{id};
-  std::vector<OpId> seen;
   Evidence evidence = Evidence::kTrusted;
   while (!missing.empty()) {
     const OpId producer = lineage_.value(missing.back()).producer;
     missing.pop_back();
-    if (std::find(seen.begin(), seen.end(), producer) != seen.end()) continue;
-    seen.push_back(producer);
-    const Op& op = lineage_.op(producer);
+    Op& op = lineage_.op(producer);
+    if (op.visited == stamp) continue;
+    op.visited = stamp;
     if (trust_.quarantined(op.cost_class)) return Evidence::kQuarantined;
-    const bool own = seen.size() == 1;
-    if (!(own ? trust_.trusted(op.cost_class) : trust_.trusted_on_the_way(op.cost_class))) {
-      evidence = Evidence::kUntrusted;
-    }
+    const bool trusted =
+        producer == own ? trust_.trusted(op.cost_class) : trust_.trusted_on_the_way(op.cost_class);
+    if (!trusted) evidence = Evidence::kUntrusted;
     for (const OpUse& use : op.uses) {
-      if (!use.input) continue;
-      const Value& input = lineage_.value(use.input);
-      // What is resident only on the way to something else will be gone again.
-      const bool stays = input.host || (input.resident() && (input.current || input.leaf()));
-      if (!stays) missing.push_back(use.input);
+      if (use.input && !lineage_.value(use.input).lasts()) missing.push_back(use.input);
     }
   }
   return evidence;
@@ -242,9 +241,7 @@ bool Engine::forget_dead_leaf() {
     }
     // What becomes a leaf here may have been queued only: it must really be there.
     if (!flush()) return false;
-    for (const ValueId dependent : dependents.sever) {
-      if (lineage_.value(dependent).alive) make_leaf(dependent);
-    }
+    make_leaves(dependents.sever);
     return !lineage_.value(id).alive;
   }
   return false;
@@ -281,9 +278,7 @@ void Engine::bound_freed_leaves(Bytes freed_bytes) {
     if (lineage_.value(oldest.id).alive) {
       const Dependents dependents = dependents_of(oldest.id);
       if (!dependents.materialise.empty()) continue;
-      for (const ValueId dependent : dependents.sever) {
-        if (lineage_.value(dependent).alive) make_leaf(dependent);
-      }
+      make_leaves(dependents.sever);
     }
     held_bytes -= oldest.bytes;  // severing one dependent may have freed several
   }

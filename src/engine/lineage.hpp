@@ -35,6 +35,9 @@ struct Value {
   std::vector<OpId> consumers;          // ops that have it among their inputs
 
   bool resident() const noexcept { return static_cast<bool>(location); }
+  // It will be at hand until something is done about it: what is resident only on the way to something else
+  // will be gone again.
+  bool lasts() const noexcept { return host || (location && (current || leaf())); }
   // Its bytes can be had without computing anything.
   bool at_hand() const noexcept { return location || (host && !on_probation); }
   bool leaf() const noexcept { return !producer; }

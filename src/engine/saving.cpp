@@ -22,9 +22,7 @@ Engine::Dependents Engine::dependents_of(ValueId value) {
         const Value& output = lineage_.value(use.output);
         if (output.resident() || output.host) {
           dependents.sever.push_back(use.output);
-          // What is there only on the way to something else is no help to those behind it.
-          const bool stays = output.host || output.current || output.leaf();
-          if (!stays) lost.push_back(use.output);
+          if (!output.lasts()) lost.push_back(use.output);  // no help to those behind it
         } else if (output.current) {
           dependents.materialise.push_back(use.output);
         } else {
@@ -111,11 +109,8 @@ Status Engine::save_dependents(ValueId value) {
                        .means = Saved::Means::kBroughtBack,
                        .dependents = static_cast<std::uint32_t>(dependents.materialise.size())});
   }
-  for (const std::vector<ValueId>* values : {&dependents.sever, &dependents.materialise}) {
-    for (const ValueId id : *values) {
-      if (lineage_.value(id).alive) make_leaf(id);
-    }
-  }
+  make_leaves(dependents.sever);
+  make_leaves(dependents.materialise);
   return Status::kOk;
 }
 

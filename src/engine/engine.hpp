@@ -70,6 +70,8 @@ class Engine final : private Lineage::Collector {
   // A buffer of the program's; its memory comes when an op first touches it. none: more than the cap, or than
   // the cap leaves beside what can never be evicted (the observer is told), or no address space.
   BufferId allocate(Bytes bytes);
+  // Only a range, of any size: the caller is going to use it in parts. none: no address space.
+  BufferId allocate_range(Bytes bytes) { return own(memory_.acquire(bytes)); }
   // Pinned memory of the caller's own, taken from a buffer made by `allocate_pinned`.
   BufferId adopt(Bytes bytes) { return own(memory_.adopt(bytes)); }
   BufferId allocate_pinned(Bytes bytes);

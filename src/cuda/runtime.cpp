@@ -236,7 +236,10 @@ bool Runtime::touch(CUdeviceptr address) {
 
 CUresult Runtime::external(std::size_t bytes, Call call) {
   const std::lock_guard lock(mutex_);
-  if (!attach()) return call();
+  return attach() ? external_locked(bytes, call) : call();
+}
+
+CUresult Runtime::external_locked(std::size_t bytes, Call call) {
   const engine::Status status = engine_->charge_external(bytes);
   if (status != engine::Status::kOk) return error_of(status);
   const CUresult result = call();

@@ -116,6 +116,7 @@ class Engine final : private Lineage::Collector {
   // Which kernel the ops of a class launch; a class that is never described has none.
   void describe_class(std::uint32_t cost_class, KernelIndex kernel) { trust_.describe(cost_class, kernel); }
   void set_transfer_cost(const TransferCost& cost) { policy_.transfer = cost; }
+  const TransferCost& transfer_cost() const noexcept { return policy_.transfer; }
   const HostMemory& host_memory() const noexcept { return host_; }
   const Trust& trust() const noexcept { return trust_; }
   const Memory& memory() const noexcept { return memory_; }

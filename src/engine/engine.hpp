@@ -135,6 +135,7 @@ class Engine final : private Lineage::Collector {
   // Locked: stays where it is. Reserved: may leave only by a copy to the host.
   void lock(ValueId value);
   void unlock_down_to(std::size_t count);
+  void unlock_last(ValueId value);
   void reserve(ValueId value);
   void unreserve(ValueId value);
   void unreserve_plan(std::uint32_t plan);

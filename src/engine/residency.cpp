@@ -39,6 +39,13 @@ void Engine::unlock_down_to(std::size_t count) {
   }
 }
 
+void Engine::unlock_last(ValueId value) {
+  const auto it = std::find(locked_.rbegin(), locked_.rend(), value);
+  if (it == locked_.rend()) return;
+  --lineage_.value(value).locks;
+  locked_.erase(std::next(it).base());
+}
+
 void Engine::reserve(ValueId value) {
   ++lineage_.value(value).reserves;
   reserved_.push_back({value, plan_number_});

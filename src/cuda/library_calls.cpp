@@ -178,6 +178,18 @@ void Runtime::settle_library() {
   }
 }
 
+std::string_view Runtime::name_of(engine::Payload payload) const {
+  const RecordedOp& op = device_->record(payload);
+  switch (op.kind) {
+    case RecordedOp::Kind::kMemset: return "memset";
+    case RecordedOp::Kind::kCopy: return "copy";
+    case RecordedOp::Kind::kLibrary: return op.library_name;
+    case RecordedOp::Kind::kKernel: return op.kernel->name;
+    case RecordedOp::Kind::kNone: break;
+  }
+  return {};
+}
+
 std::string Runtime::describe(engine::Payload payload) const {
   const RecordedOp& op = device_->record(payload);
   if (op.kind == RecordedOp::Kind::kMemset) return fmt::format("a memset of {}", format_bytes(op.bytes));

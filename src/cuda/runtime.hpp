@@ -137,6 +137,8 @@ class Runtime {
   std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
   // A recorded op, for people who want to repeat it: kernel, grid, block, shared bytes, parameter bytes.
   std::string describe(engine::Payload payload) const;
+  // The kernel, the library's function, "memset" or "copy".
+  std::string_view name_of(engine::Payload payload) const;
 
  private:
   // Fills the record of an op that can be replayed.

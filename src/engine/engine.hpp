@@ -122,6 +122,8 @@ class Engine final : private Lineage::Collector {
   const Memory& memory() const noexcept { return memory_; }
   const Lineage& lineage() const noexcept { return lineage_; }
   const Statistics& statistics() const noexcept { return statistics_; }
+  // Of what the program can read: not on the device.
+  Bytes away_bytes() const noexcept { return away_bytes_; }
   OutOfMemory memory_report(Bytes asked_bytes) const;
   const char* check_invariants() const;
 
@@ -130,6 +132,8 @@ class Engine final : private Lineage::Collector {
   void on_op_dead(Payload payload) override;
 
   BufferId own(BufferId buffer);
+  ValueId make_value(BufferId home);
+  void retire(ValueId value);
   void place(ValueId value, BufferId buffer);
   BufferId displace(ValueId value);
   // Locked: stays where it is. Reserved: may leave only by a copy to the host.
@@ -153,6 +157,7 @@ class Engine final : private Lineage::Collector {
   // eviction.cpp: making room
   enum class Evicted { kDone, kRefused, kFailed };
   enum class Evidence { kTrusted, kUntrusted, kQuarantined };
+  std::optional<Payload> payload_of(const Value& v) const;
   bool may_leave(const Value& v) const;
   bool may_drop(const Value& v) const;
   bool may_offload(const Value& v) const;
@@ -233,6 +238,7 @@ class Engine final : private Lineage::Collector {
   double unreported_cost_ns_ = 0;
   double now_ns_ = 0;
   Bytes wanted_bytes_ = 0;
+  Bytes away_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
   std::vector<ValueId> locked_;

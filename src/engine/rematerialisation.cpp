@@ -102,7 +102,8 @@ void Engine::report_products(double cost_ns) {
                                 .ops = std::exchange(unreported_ops_, 0),
                                 .cost_ns = std::exchange(unreported_cost_ns_, 0),
                                 .from_host = product.from_host,
-                                .compared = product.compared});
+                                .compared = product.compared,
+                                .payload = payload_of(v)});
   }
 }
 

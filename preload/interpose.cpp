@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "preload/session.hpp"
@@ -33,6 +36,22 @@ refrain_find_real_dlsym() {
 
 namespace refrain::preload {
 namespace {
+
+// REFRAIN_CHILDREN=off: programs that this one starts, at whatever moment, are not preloaded.
+__attribute__((constructor)) void keep_out_of_children() {
+  const char* const children = std::getenv("REFRAIN_CHILDREN");
+  const char* const preload = std::getenv("LD_PRELOAD");
+  if (!children || !preload || std::string_view(children) != "off") return;
+  std::string rest;
+  for (std::string_view left(preload); !left.empty();) {
+    const std::size_t end = std::min(left.find_first_of(": "), left.size());
+    const std::string_view entry = left.substr(0, end);
+    if (!entry.empty() && !entry.ends_with("librefrain.so"))
+      rest += (rest.empty() ? "" : ":") + std::string(entry);
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  rest.empty() ? unsetenv("LD_PRELOAD") : setenv("LD_PRELOAD", rest.c_str(), 1);
+}
 
 constexpr std::size_t kHooks = static_cast<std::size_t>(Hook::kCount);
 constexpr std::size_t kBarriers = static_cast<std::size_t>(Barrier::kCount);

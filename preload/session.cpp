@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -21,6 +21,7 @@
 #include "preload/cublas_handles.hpp"
 #endif
 #include "refrain/bytes.hpp"
+#include "report/metrics.hpp"
 #include "report/summary.hpp"
 
 namespace refrain::preload {
@@ -126,11 +127,11 @@ void Session::give_manifest(access::Manifest manifest) {
 }
 
 void Session::start_log() {
-  if (options_.log.value.empty()) return;
   const std::vector<std::string> arguments = command_line();
-  const std::string program =
-      arguments.empty() ? "program" : arguments[0].substr(arguments[0].rfind('/') + 1);
-  log_path_ = trace::expand_path(options_.log.value, program);
+  program_ = arguments.empty() ? "program" : arguments[0].substr(arguments[0].rfind('/') + 1);
+  metrics_path_ = trace::expand_path(options_.metrics.value, program_);
+  if (options_.log.value.empty()) return;
+  log_path_ = trace::expand_path(options_.log.value, program_);
   const std::string error = log_.open(log_path_, options_.force.value);
   if (!error.empty()) {
     say(0, "error: " + error + "; there is no log");
@@ -138,6 +139,7 @@ void Session::start_log() {
     return;
   }
   log_path_ = log_.path();
+  log_.set_most_bytes(options_.log_size.value.bytes);
   nlohmann::ordered_json values;
 #define OPTION(type, member, environment, flag, default_text, help) \
   values[#member] = {{"value", options_.member.text}, {"from", options::name_of(options_.member.source)}};
@@ -187,6 +189,8 @@ event::End Session::totals() const {
   end.lookups = lookups_;
   end.hooks = hooked_;
   end.exit = "normal";
+  end.events = log_.events();
+  end.dropped = log_.dropped();
   const cuda::Counters& counters = runtime_->counters();
   end.barriers = counters.barriers;
   end.launches = counters.launches;
@@ -236,6 +240,7 @@ void Session::finish() {
   }
   const event::End end = totals();
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
+  renew_metrics(true);
   log_.end(end);
   if (options_.summary.value == "off") return;
   const std::string text = report::to_text(report::from_totals(end, log_path_, t_ns));
@@ -264,6 +269,43 @@ std::uint64_t Session::away_bytes() const {
   return runtime_->engine()->away_bytes();
 }
 
+// There whole or not at all: whoever collects it must not see half of it.
+void Session::renew_metrics(bool last) {
+  constexpr std::chrono::seconds kBetween{1};
+  const auto now = std::chrono::steady_clock::now();
+  if (metrics_path_.empty() || (!last && now - metrics_renewed_ < kBetween)) return;
+  metrics_renewed_ = now;
+  const std::string text = report::to_metrics(
+      {{{{"host", host_name()}, {"pid", std::to_string(process_)}, {"program", program_}}, totals()}});
+  const std::string beside = metrics_path_ + ".part";
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file >= 0) ::close(file);
+  if (written && std::rename(beside.c_str(), metrics_path_.c_str()) == 0) return;
+  say(0, fmt::format("error: the metrics cannot be written to {}: {}; there are none", metrics_path_,
+                     std::strerror(errno)));
+  metrics_path_.clear();
+}
+
+bool Session::name_tensor(const void* address, std::string_view name) {
+  const std::optional<engine::BufferId> buffer = runtime_->buffer_at(reinterpret_cast<CUdeviceptr>(address));
+  if (!buffer) return false;
+  const std::lock_guard lock(runtime_->mutex());
+  log_.write(event::Name{.buffer = buffer->index, .text = std::string(name)});
+  return true;
+}
+
+void Session::mark(std::string_view name) {
+  const std::lock_guard lock(runtime_->mutex());
+  log_.write(event::Mark{.text = std::string(name)});
+}
+
+event::End Session::statistics() {
+  const std::lock_guard lock(runtime_->mutex());
+  return totals();
+}
+
 void Session::on_evict(const engine::Eviction& e) {
   log_.write(event::Evict{.buffer = e.buffer.index,
                           .bytes = e.bytes,
@@ -280,6 +322,7 @@ void Session::on_evict(const engine::Eviction& e) {
                           .op = name_of(e.payload),
                           .held_bytes = held_bytes(),
                           .away_bytes = away_bytes()});
+  renew_metrics(false);
 }
 
 // Rounded so that the events add up to what the end says.
@@ -299,6 +342,7 @@ void Session::on_rematerialise(const engine::Rematerialisation& r) {
                                   .op = name_of(r.payload),
                                   .held_bytes = held_bytes(),
                                   .away_bytes = away_bytes()});
+  renew_metrics(false);
 }
 
 void Session::on_save(const engine::Saved& saved) {

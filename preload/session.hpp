@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,13 @@ class Session final : private engine::Observer {
   // The process is on its way out: what is only done for a future is left undone.
   bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
 
+  // What the program says by refrain/refrain.h. false: the address is in no buffer that is managed.
+  bool name_tensor(const void* address, std::string_view name);
+  void mark(std::string_view name);
+  // The totals so far.
+  event::End statistics();
+  bool seen_cuda() const noexcept { return lookups_.load(std::memory_order_relaxed) > 0; }
+
   cuda::Runtime& runtime() noexcept { return *runtime_; }
   const cuda::Driver& driver() const noexcept { return driver_; }
   void count_lookup(bool hooked, const char* name);
@@ -38,6 +46,7 @@ class Session final : private engine::Observer {
   void give_manifest(access::Manifest manifest);
   void announce() const;
   void finish();
+  void renew_metrics(bool last);
   void say(int level, const std::string& text) const;
   event::End totals() const;
 
@@ -59,6 +68,9 @@ class Session final : private engine::Observer {
   std::unique_ptr<cuda::Runtime> runtime_;
   trace::Writer log_;
   std::string log_path_;
+  std::string metrics_path_;
+  std::string program_;
+  std::chrono::steady_clock::time_point metrics_renewed_;
   std::atomic<bool> managing_{false};
   std::atomic<bool> ending_{false};
   bool refuses_ = false;

@@ -30,8 +30,9 @@ using Action = std::function<int()>;  // returns the exit code; may throw UsageE
 
 // program: filled after parsing has begun, before the action runs.
 Action add_run(CLI::App& app, const std::vector<std::string>& program);
-// Takes the program and its arguments off the end of `refrain run`'s words: what follows "--", or the first
-// word that is neither an option nor an option's value. CLI11 gets the rest.
+Action add_check(CLI::App& app, const std::vector<std::string>& program);
+// Takes the program and its arguments off the end of the words of `refrain run` or `check`: what follows
+// "--", or the first word that is neither an option nor an option's value. CLI11 gets the rest.
 std::vector<std::string> take_program(const CLI::App& run, std::vector<std::string>& words);
 // "; did you mean --limit?", or an empty string.
 std::string suggestion(const CLI::App& command, const std::string& option);

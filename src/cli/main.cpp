@@ -62,12 +62,13 @@ int main(int argc, char** argv) {
   commands.push_back({nullptr, add_run(app, program)});
   commands.push_back({nullptr, add_report(app)});
   commands.push_back({nullptr, add_inspect(app)});
+  commands.push_back({nullptr, add_check(app, program)});
   const std::vector<CLI::App*> added = app.get_subcommands([](const CLI::App*) { return true; });
   for (std::size_t i = 0; i < commands.size(); ++i) commands[i].app = added[i];
 
   std::vector<std::string> words(argv + 1, argv + argc);
-  const bool is_run = !words.empty() && words[0] == "run";
-  if (is_run) program = take_program(*commands[0].app, words);
+  const bool is_run = !words.empty() && (words[0] == "run" || words[0] == "check");
+  if (is_run) program = take_program(*commands[words[0] == "run" ? 0 : 3].app, words);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);

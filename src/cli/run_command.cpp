@@ -16,6 +16,7 @@
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
 #include "cli/program_file.hpp"
+#include "cli/surroundings.hpp"
 #include "options/options.hpp"
 #include "refrain/bytes.hpp"
 #include "report/summary.hpp"
@@ -35,28 +36,6 @@ struct Request {
   bool quiet = false;
   bool dry_run = false;
 };
-
-struct Libraries {
-  std::string preload;
-  std::string simgpu_folder;
-};
-
-Libraries find_libraries() {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
-  Libraries out;
-  out.preload = (here / "lib" / "librefrain.so").string();
-  out.simgpu_folder = (here / "lib" / "simgpu").string();
-  if (!fs::exists(out.preload))
-    throw UsageError(kOwnFailure, fmt::format("{} is missing; build or install refrain again", out.preload));
-  return out;
-}
-
-bool has_real_driver() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (!driver) return false;
-  dlclose(driver);
-  return true;
-}
 
 // Flags over environment over defaults. Throws on the first thing that is wrong.
 options::Options settle(const Request& request) {
@@ -112,32 +91,6 @@ void check_manifest(options::Options& options) {
   options.manifest.source = options::Source::kFlag;
 }
 
-void check_program(const ProgramFile& program, bool simulated) {
-  if (program.is_elf && !program.is_dynamic) {
-    throw UsageError(kOwnFailure, fmt::format("{} is linked statically: no library can be preloaded into it",
-                                              program.path));
-  }
-  if (program.is_setuid && geteuid() != 0) {
-    throw UsageError(
-        kOwnFailure,
-        fmt::format("{} is setuid or setgid: the dynamic linker ignores LD_PRELOAD for it", program.path));
-  }
-  if (simulated && program.has_device_code && !program.needs_shared_cudart) {
-    throw UsageError(
-        kOwnFailure,
-        fmt::format("{} has the CUDA runtime linked in statically, which needs private tables of NVIDIA's "
-                    "driver that the software device does not have: build it with nvcc -cudart shared, or "
-                    "run it on a real GPU",
-                    program.path));
-  }
-}
-
-// Ours first, whatever else is to be preloaded or found behind it.
-std::string prepend(const char* variable, const std::string& value, char separator) {
-  const char* before = std::getenv(variable);
-  return before && *before ? fmt::format("{}{}{}", value, separator, before) : value;
-}
-
 std::map<std::string, std::string> variables_of(const options::Options& options, const Libraries& libraries,
                                                 bool simulated) {
   std::map<std::string, std::string> variables;
@@ -145,19 +98,8 @@ std::map<std::string, std::string> variables_of(const options::Options& options,
   if (options.member.source != options::Source::kDefault) variables[environment] = options.member.text;
 #include "options/options.def"
 #undef OPTION
-  variables["LD_PRELOAD"] = prepend("LD_PRELOAD", REFRAIN_SANITIZER_RUNTIME + libraries.preload, ':');
-  if (simulated) variables["LD_LIBRARY_PATH"] = prepend("LD_LIBRARY_PATH", libraries.simgpu_folder, ':');
+  add_preload(variables, libraries, simulated);
   return variables;
-}
-
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& variables) {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text(*entry);
-    if (!variables.contains(text.substr(0, text.find('=')))) out.push_back(text);
-  }
-  for (const auto& [name, value] : variables) out.push_back(fmt::format("{}={}", name, value));
-  return out;
 }
 
 // The program's own peak, from a run without a limit whose output nobody sees.

@@ -267,6 +267,13 @@ CUresult Runtime::error_of(engine::Status status) const {
   return error == CUDA_SUCCESS ? CUDA_ERROR_UNKNOWN : error;
 }
 
+std::optional<engine::BufferId> Runtime::buffer_at(CUdeviceptr address) {
+  const std::lock_guard lock(mutex_);
+  const Range* range = engine_ ? addresses_.find(address) : nullptr;
+  if (!range || !find_parts(*range, address, address + 1) || parts_.empty()) return std::nullopt;
+  return parts_[0].buffer;
+}
+
 void Runtime::correct_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr address) {
   const std::lock_guard lock(mutex_);
   const Range* range = addresses_.find(address);

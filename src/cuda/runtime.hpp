@@ -66,6 +66,8 @@ class Runtime {
   std::optional<CUresult> address_range(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address);
   // Maps the buffer behind the address, so that the driver knows it; false: not ours.
   bool touch(CUdeviceptr address);
+  // Whose part, where it is divided, the address is in. nullopt: not ours.
+  std::optional<engine::BufferId> buffer_at(CUdeviceptr address);
   // What the driver says of the pages behind an address, put right for the program's allocation.
   void correct_attribute(CUpointer_attribute attribute, void* data, CUdeviceptr address);
   // The buffer behind the address, if it is ours, is never evicted any more.

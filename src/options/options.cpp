@@ -41,6 +41,8 @@ constexpr std::string_view kWords<Policy>[] = {"dtr"};
 template <>
 constexpr std::string_view kWords<LogLevel>[] = {"evict"};
 template <>
+constexpr std::string_view kWords<Children>[] = {"follow", "off"};
+template <>
 constexpr std::string_view kWords<Offload>[] = {"off", "leaves", "auto"};
 template <>
 constexpr std::string_view kWords<Verify>[] = {"off", "sample", "all"};
@@ -80,6 +82,11 @@ bool parse_into(Level& out, std::string_view text) {
 }
 bool parse_into(HostLimit& out, std::string_view text) {
   return parse_into(static_cast<Limit&>(out), text);
+}
+bool parse_into(Size& out, std::string_view text) {
+  const auto value = text.ends_with('%') ? std::nullopt : parse_limit(text);
+  if (value) out.bytes = value->bytes;
+  return value.has_value();
 }
 bool parse_into(Share& out, std::string_view text) {
   const auto value = text.ends_with('%') ? parse_limit(text) : std::nullopt;
@@ -143,6 +150,8 @@ std::string forms_of(std::string_view type) {
   if (type == "Limit" || type == "HostLimit") {
     return "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
   }
+  if (type == "Size") return "1GiB, 100M, 1.5G (with a unit), or off";
+  if (type == "Children") return words_of<Children>();
   if (type == "Share") return "90% (above 0, at most 100)";
   if (type == "Switch") return "on, off, 1, 0, true, false, yes, no";
   if (type == "Level") return "0, 1, 2, 3";
@@ -157,6 +166,10 @@ std::string forms_of(std::string_view type) {
 
 std::vector<std::string> conflicts(const Options& options) {
   std::vector<std::string> sentences;
+  constexpr std::uint64_t kLeastLogBytes = 64 << 10;  // a header and some lines
+  if (options.log_size.value.bytes != 0 && options.log_size.value.bytes < kLeastLogBytes) {
+    sentences.push_back("a log of " + options.log_size.text + " has no room for its header; at least 64KiB");
+  }
   const bool capped = options.limit.value.kind != Limit::Kind::kOff;
   if (!capped || options.host_limit.value.kind != Limit::Kind::kOff) return sentences;
   if (options.verify.value != Verify::kOff) {

@@ -27,12 +27,17 @@ using Level = int;
 struct Share {
   double value = 0;
 };
+// 0: off.
+struct Size {
+  std::uint64_t bytes = 0;
+};
 using engine::Offload;
 using engine::OnMismatch;
 using engine::OnThrash;
 using engine::Verify;
 enum class Policy { kDtr };
 enum class LogLevel { kEvict };
+enum class Children { kFollow, kOff };
 
 enum class Source { kDefault, kEnvironment, kFlag };
 std::string_view name_of(Source source);

@@ -69,6 +69,10 @@ void Account::add(const trace::Line& line) {
     add_back(line, *back);
   } else if (const auto* note = std::get_if<event::Note>(&line.event)) {
     add_note(note->text);
+  } else if (const auto* name = std::get_if<event::Name>(&line.event)) {
+    row(tensors_, name->buffer, ~std::uint64_t{0}, name->text).name = name->text;
+  } else if (std::holds_alternative<event::Mark>(line.event)) {
+    ++marks_;
   } else if (!std::holds_alternative<event::Save>(line.event) && incidents_.size() < kIncidents) {
     incidents_.push_back(line);
   }

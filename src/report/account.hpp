@@ -69,6 +69,7 @@ class Account {
   // Evictions by size: element i counts those of 2^i to 2^(i+1) - 1 bytes.
   const std::vector<std::uint64_t>& sizes() const noexcept { return sizes_; }
   const std::vector<Told>& notes() const noexcept { return notes_; }
+  std::uint64_t marks() const noexcept { return marks_; }  // moments that the program named
   const std::vector<trace::Line>& incidents() const noexcept { return incidents_; }  // the first ones
 
  private:
@@ -87,6 +88,7 @@ class Account {
   std::vector<std::uint64_t> sizes_;
   std::vector<Told> notes_;
   std::vector<trace::Line> incidents_;
+  std::uint64_t marks_ = 0;
 };
 
 // Reads a log to its end. Throws trace::Error. each: called with every line, and the bytes read so far.

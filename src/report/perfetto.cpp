@@ -82,6 +82,8 @@ void PerfettoWriter::add(const trace::Line& line) {
     write(mark("mismatch", kIncidents, line.t_ns, fields_of(*mismatch)));
   } else if (const auto* thrash = std::get_if<event::Thrash>(&line.event)) {
     write(mark("thrashing", kIncidents, line.t_ns, fields_of(*thrash)));
+  } else if (const auto* moment = std::get_if<event::Mark>(&line.event)) {
+    write(mark(moment->text, kIncidents, line.t_ns, fields_of(*moment)));
   } else if (const auto* note = std::get_if<event::Note>(&line.event)) {
     write(mark("note", kIncidents, line.t_ns, fields_of(*note)));
   }

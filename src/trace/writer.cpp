@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -103,6 +104,25 @@ void Writer::write_header(const nlohmann::ordered_json& fields) {
   nlohmann::ordered_json line = {{"kind", "header"}, {"schema", event::kSchema}};
   line.update(fields);
   write_line(line);
+  // Bytes that are no UTF-8 were replaced in the same way.
+  header_ = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+// Where the new file cannot be had, the log goes on in the old one.
+void Writer::rotate() {
+  const std::string before = path_ + ".1";
+  if (std::rename(path_.c_str(), before.c_str()) != 0) return;
+  const int fresh = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_EXCL, 0644);
+  if (fresh < 0 || flock(fresh, LOCK_EX | LOCK_NB) != 0) {
+    if (fresh >= 0) ::close(fresh);
+    std::rename(before.c_str(), path_.c_str());
+    most_bytes_ = 0;
+    return;
+  }
+  close_file();
+  file_ = fresh;
+  file_bytes_ = 0;
+  write_text(header_);
 }
 
 void Writer::end(event::End event) {
@@ -122,10 +142,16 @@ void Writer::write_line(const nlohmann::ordered_json& line) {
   // Bytes that are no UTF-8 (an argument of the program, say) are replaced, not thrown at the program.
   std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text += '\n';
+  write_text(text);
+  if (most_bytes_ != 0 && file_bytes_ > most_bytes_ && !header_.empty()) rotate();
+}
+
+void Writer::write_text(const std::string& text) {
   ssize_t written = -1;
   do {
     written = ::write(file_, text.data(), text.size());
   } while (written < 0 && errno == EINTR);
+  if (written > 0) file_bytes_ += static_cast<std::uint64_t>(written);
   if (written != static_cast<ssize_t>(text.size())) ++dropped_;
 }
 

@@ -25,7 +25,12 @@ class Writer {
   // Creates the file. Returns the reason why not, or an empty string. An existing file is only replaced if
   // overwrite.
   std::string open(const std::string& path, bool overwrite);
+  // When the file is larger than this, it is renamed with ".1" added (one that is there already is replaced),
+  // and the log goes on in a new one, which begins with the same header. 0: never.
+  void set_most_bytes(std::uint64_t bytes) noexcept { most_bytes_ = bytes; }
   bool is_open() const noexcept { return file_ >= 0; }
+  std::uint64_t events() const noexcept { return events_; }
+  std::uint64_t dropped() const noexcept { return dropped_; }
   const std::string& path() const noexcept { return path_; }
 
   // The first line. schema and kind are added to the fields given.
@@ -47,9 +52,14 @@ class Writer {
  private:
   void close_file();
   void write_line(const nlohmann::ordered_json& line);
+  void write_text(const std::string& text);
+  void rotate();
 
   int file_ = -1;
   std::string path_;
+  std::string header_;
+  std::uint64_t most_bytes_ = 0;
+  std::uint64_t file_bytes_ = 0;
   std::uint64_t start_ns_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t dropped_ = 0;

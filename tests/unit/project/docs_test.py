@@ -18,6 +18,8 @@ FORMS = {
     "OnMismatch": "`continue`, `stop`, `fail`",
     "OnThrash": "`report`, `stop`, `offload`, `fail`",
     "LogLevel": "`evict`",
+    "Size": "`1GiB`, `100M` (with a unit), or `off`",
+    "Children": "`follow`, `off`",
     "Text": "text",
 }
 

@@ -1,6 +1,8 @@
 // Union-find over evicted storages. Must not divide a class.
 #include "simulate/evicted_classes.hpp"
 
+#include <algorithm>
+
 namespace refrain::simulate {
 
 std::uint32_t EvictedClasses::new_node(std::int64_t compute_ns) {
@@ -24,7 +26,9 @@ std::int64_t EvictedClasses::neighbours_ns(std::uint32_t storage) {
     for (const std::uint32_t neighbour : neighbours) {
       if (storages_[neighbour].material) continue;
       const std::uint32_t root = root_of(node_of_[neighbour]);
-      if (roots_.add(root)) compute_ns += nodes_[root].compute_ns;
+      if (std::find(roots_.begin(), roots_.end(), root) != roots_.end()) continue;
+      roots_.push_back(root);
+      compute_ns += nodes_[root].compute_ns;
     }
   };
   add(storages_[storage].parents);
@@ -33,7 +37,6 @@ std::int64_t EvictedClasses::neighbours_ns(std::uint32_t storage) {
 }
 
 void EvictedClasses::on_new(std::uint32_t storage) {
-  if (storage >= node_of_.size()) node_of_.resize(storage + 1, kNone);
   node_of_[storage] = new_node(0);
 }
 

@@ -11,7 +11,8 @@ namespace refrain::simulate {
 
 class EvictedClasses {
  public:
-  explicit EvictedClasses(const std::vector<Storage>& storages) : storages_(storages) {}
+  explicit EvictedClasses(const std::vector<Storage>& storages)
+      : storages_(storages), node_of_(storages.size(), kNone) {}
 
   // Of the distinct classes next to the storage. May be below 0: the class of a storage that has never been
   // material has no cost in it, but its cost is taken out all the same.
@@ -33,7 +34,7 @@ class EvictedClasses {
   const std::vector<Storage>& storages_;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> node_of_;  // by storage; kNone: material
-  Marks roots_;
+  std::vector<std::uint32_t> roots_;    // seen
 };
 
 }  // namespace refrain::simulate

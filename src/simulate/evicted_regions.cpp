@@ -5,11 +5,6 @@
 
 namespace refrain::simulate {
 
-EvictedRegions::Region& EvictedRegions::region(std::uint32_t storage, Direction direction) {
-  if (storage >= regions_.size()) regions_.resize(storages_.size());
-  return regions_[storage].of[direction];
-}
-
 void EvictedRegions::on_evict(std::uint32_t storage) {
   for (const std::uint32_t parent : region(storage, kUp).frontier) absorb(parent, storage, kDown);
   for (const std::uint32_t child : region(storage, kDown).frontier) absorb(child, storage, kUp);
@@ -27,15 +22,17 @@ void EvictedRegions::absorb(std::uint32_t base, std::uint32_t evicted, Direction
   for (const std::uint32_t storage : from.frontier) {
     if (frontier_marks_.add(storage)) into.frontier.push_back(storage);
   }
-  interior_marks_.clear();
-  for (const std::uint32_t storage : into.interior) interior_marks_.add(storage);
   const auto include = [&](std::uint32_t storage) {
-    if (!interior_marks_.add(storage)) return;
     into.interior.push_back(storage);
     into.compute_ns += storages_[storage].compute_ns;
   };
-  for (const std::uint32_t storage : from.interior) include(storage);
   include(evicted);
+  if (from.interior.empty()) return;
+  interior_marks_.clear();
+  for (const std::uint32_t storage : into.interior) interior_marks_.add(storage);
+  for (const std::uint32_t storage : from.interior) {
+    if (interior_marks_.add(storage)) include(storage);
+  }
 }
 
 void EvictedRegions::rebuild(std::uint32_t base, Direction direction) {

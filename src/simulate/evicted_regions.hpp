@@ -12,7 +12,12 @@ namespace refrain::simulate {
 
 class EvictedRegions {
  public:
-  explicit EvictedRegions(const std::vector<Storage>& storages) : storages_(storages) {}
+  // storages: all that there will be.
+  explicit EvictedRegions(const std::vector<Storage>& storages)
+      : storages_(storages),
+        regions_(storages.size()),
+        interior_marks_(storages.size()),
+        frontier_marks_(storages.size()) {}
 
   std::uint64_t descendants_ns(std::uint32_t storage) const { return compute_ns(storage, kDown); }
   std::uint64_t ancestors_ns(std::uint32_t storage) const { return compute_ns(storage, kUp); }
@@ -30,9 +35,9 @@ class EvictedRegions {
   };
 
   std::uint64_t compute_ns(std::uint32_t storage, Direction direction) const {
-    return storage < regions_.size() ? regions_[storage].of[direction].compute_ns : 0;
+    return regions_[storage].of[direction].compute_ns;
   }
-  Region& region(std::uint32_t storage, Direction direction);
+  Region& region(std::uint32_t storage, Direction direction) { return regions_[storage].of[direction]; }
   void absorb(std::uint32_t base, std::uint32_t evicted, Direction direction);
   void rebuild(std::uint32_t base, Direction direction);
 

@@ -67,13 +67,15 @@ class Runtime {
         keeps_regions_(!banishes_ &&
                        (settings.policy == PolicyKind::kDtr || settings.policy == PolicyKind::kMsps)),
         keeps_classes_(settings.policy == PolicyKind::kDtrEq),
+        storages_(log.storages.size()),
         regions_(storages_),
         classes_(storages_),
-        random_(settings.seed) {
-    storages_.resize(log.storages.size());
-    parents_.resize(log.tensors.size());
-    defined_.resize(log.tensors.size());
-    dependents_.resize(banishes_ ? log.storages.size() : 0);
+        random_(settings.seed),
+        parents_(log.tensors.size()),
+        defined_(log.tensors.size()),
+        dependents_(banishes_ ? log.storages.size() : 0),
+        parents_seen_(log.storages.size()),
+        children_seen_(log.storages.size()) {
     pool_.grow_to(log.storages.size());
     for (const LogOp& op : log.ops) result_.base_ns += op.cost_ns;
     most_again_ns_ = static_cast<double>(result_.base_ns) * (settings.most_total_over_base - 1);

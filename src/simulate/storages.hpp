@@ -22,21 +22,25 @@ struct Storage {
   std::vector<std::uint32_t> children;  // the same downwards
 };
 
-// A set of small numbers that is emptied in constant time.
+// A set of numbers below a bound that is emptied in constant time.
 class Marks {
  public:
-  void clear() { ++stamp_; }
+  explicit Marks(std::size_t bound) : stamps_(bound) {}
+  void clear() {
+    if (++stamp_ != 0) return;
+    stamps_.assign(stamps_.size(), 0);
+    stamp_ = 1;
+  }
   // false: was in it.
   bool add(std::uint32_t number) {
-    if (number >= stamps_.size()) stamps_.resize(number + std::size_t{1} + stamps_.size() / 2);
     if (stamps_[number] == stamp_) return false;
     stamps_[number] = stamp_;
     return true;
   }
 
  private:
-  std::vector<std::uint64_t> stamps_;
-  std::uint64_t stamp_ = 1;
+  std::vector<std::uint32_t> stamps_;
+  std::uint32_t stamp_ = 1;
 };
 
 }  // namespace refrain::simulate

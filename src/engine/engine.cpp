@@ -13,7 +13,7 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       lineage_(*this),
       memory_(device, settings.cap_bytes),
       host_(device, settings.host_cap_bytes),
-      policy_(lineage_),
+      policy_(lineage_, settings.policy),
       record_bound_(settings.max_ops) {}
 
 BufferId Engine::own(BufferId buffer) {

@@ -223,7 +223,7 @@ class Engine final : private Lineage::Collector {
   Memory memory_;
   HostMemory host_;
   Trust trust_;
-  DtrPolicy policy_;
+  Policy policy_;
   Statistics statistics_;
   std::uint64_t unreported_ops_ = 0;  // replayed, and in no event yet
   double unreported_cost_ns_ = 0;

@@ -1,4 +1,4 @@
-// h_DTR over the lineage. Must not change anything but the ops' visit stamps.
+// Scores over the lineage. Must not change anything but the ops' visit stamps.
 #include "engine/policy.hpp"
 
 #include <algorithm>
@@ -6,10 +6,8 @@
 
 namespace refrain::engine {
 
-Candidate DtrPolicy::score(ValueId id, double now_ns, bool may_drop, bool may_offload) {
+Candidate Policy::score(ValueId id, double now_ns, bool may_drop, bool may_offload) {
   const Value& v = lineage_.value(id);
-  // One nanosecond: a value that was touched by the op just issued is as fresh as can be, not infinitely so.
-  const double staleness_ns = std::max(now_ns - v.last_access_ns, 1.0);
   Candidate candidate;
   double cost_ns = std::numeric_limits<double>::infinity();
   if (may_offload) {
@@ -17,30 +15,56 @@ Candidate DtrPolicy::score(ValueId id, double now_ns, bool may_drop, bool may_of
     candidate.leave = Leave::kOffload;
   }
   if (may_drop) {
-    const double recompute_ns = neighbourhood_cost_ns(id);
+    const double recompute_ns = recompute_cost_ns(id);
     if (recompute_ns <= cost_ns) {
       cost_ns = recompute_ns;
       candidate.leave = Leave::kDrop;
     }
   }
-  candidate.score = cost_ns / (static_cast<double>(v.bytes) * staleness_ns);
+  candidate.score = rank(v, cost_ns, now_ns);
   return candidate;
 }
 
-double DtrPolicy::neighbourhood_cost_ns(ValueId id) {
+double Policy::rank(const Value& v, double cost_ns, double now_ns) {
+  const double bytes = static_cast<double>(v.bytes);
+  switch (kind_) {
+    case PolicyKind::kLru: return v.last_access_ns;
+    case PolicyKind::kSize: return 1 / bytes;
+    case PolicyKind::kMsps: return cost_ns / bytes;
+    case PolicyKind::kRandom: return std::generate_canonical<double, 53>(random_);
+    default: break;
+  }
+  // One nanosecond: a value that was touched by the op just issued is as fresh as can be, not infinitely so.
+  const double staleness_ns = std::max(now_ns - v.last_access_ns, 1.0);
+  return cost_ns / (bytes * staleness_ns);
+}
+
+// Where the cost is no part of the score, it decides between dropping and offloading.
+double Policy::recompute_cost_ns(ValueId id) {
+  switch (kind_) {
+    case PolicyKind::kDtrLocal: return lineage_.cost_ns(lineage_.op(lineage_.value(id).producer));
+    case PolicyKind::kDtrEq:
+      return lineage_.cost_ns(lineage_.op(lineage_.value(id).producer)) + classes_.neighbours_ns(id);
+    case PolicyKind::kMsps: return neighbourhood_cost_ns(id, false);
+    default: return neighbourhood_cost_ns(id, true);
+  }
+}
+
+double Policy::neighbourhood_cost_ns(ValueId id, bool with_descendants) {
   const std::uint64_t stamp = lineage_.new_stamp();
   Op& own = lineage_.op(lineage_.value(id).producer);
   own.visited = stamp;
   double cost_ns = lineage_.cost_ns(own);
   stack_.assign(1, id);
   visit_ancestors(stamp, cost_ns);
+  if (!with_descendants) return cost_ns;
   stack_.assign(1, id);
   visit_descendants(stamp, cost_ns);
   return cost_ns;
 }
 
 // Ops behind inputs that are not at hand, and behind theirs. What the host has is copied, not computed.
-void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
+void Policy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
   while (!stack_.empty()) {
     const ValueId id = stack_.back();
     stack_.pop_back();
@@ -63,7 +87,7 @@ void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
 }
 
 // Ops that would have to wait for this value, because what they made is not resident.
-void DtrPolicy::visit_descendants(std::uint64_t stamp, double& cost_ns) {
+void Policy::visit_descendants(std::uint64_t stamp, double& cost_ns) {
   while (!stack_.empty()) {
     const ValueId id = stack_.back();
     stack_.pop_back();

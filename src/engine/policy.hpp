@@ -1,9 +1,24 @@
-// Which resident value to give up, and how. Scores only: eviction itself is the engine's.
+// Which resident value to give up, and how. Scores only: eviction itself is the engine's. The policies are
+// those of Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), section 4.1 and appendix C; the
+// lowest score goes first:
+//
+//   dtr        cost of the value and its evicted neighbourhood / (bytes * staleness)
+//   dtr_eq     the same with the neighbourhood's cost from equivalence classes (lost_classes.hpp)
+//   dtr_local  cost of the value alone / (bytes * staleness)
+//   msps       cost of the value and its evicted ancestors / bytes
+//   lru        time of the last access
+//   size       1 / bytes
+//   random     anything
+//
+// Where a value may be offloaded and that costs less than computing it again, its transfers are the cost.
 #pragma once
 
+#include <random>
 #include <vector>
 
 #include "engine/lineage.hpp"
+#include "engine/lost_classes.hpp"
+#include "engine/settings.hpp"
 
 namespace refrain::engine {
 
@@ -26,24 +41,35 @@ struct Candidate {
   Leave leave = Leave::kDrop;
 };
 
-// h_DTR of Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), section 4.1: the cost of
-// computing the value and its evicted neighbourhood again, divided by bytes and staleness. Where the value
-// may be offloaded and that costs less, its transfers are the cost.
-class DtrPolicy {
+class Policy {
  public:
-  explicit DtrPolicy(Lineage& lineage) : lineage_(lineage) {}
+  Policy(Lineage& lineage, PolicyKind kind) : lineage_(lineage), kind_(kind), classes_(lineage) {}
 
   TransferCost transfer;
 
   // now_ns is the engine's clock: the sum of the costs of all ops so far.
   Candidate score(ValueId value, double now_ns, bool may_drop, bool may_offload);
 
+  // The value's bytes are neither on the device nor to be had from the host; and the end of that, which may
+  // be its death. Each may be told of values that the other has not been told of.
+  void on_lost(ValueId value) {
+    if (kind_ == PolicyKind::kDtrEq) classes_.add(value);
+  }
+  void on_found(ValueId value) {
+    if (kind_ == PolicyKind::kDtrEq) classes_.remove(value);
+  }
+
  private:
-  double neighbourhood_cost_ns(ValueId value);
+  double rank(const Value& v, double cost_ns, double now_ns);
+  double recompute_cost_ns(ValueId value);
+  double neighbourhood_cost_ns(ValueId value, bool with_descendants);
   void visit_ancestors(std::uint64_t stamp, double& cost_ns);
   void visit_descendants(std::uint64_t stamp, double& cost_ns);
 
   Lineage& lineage_;
+  PolicyKind kind_;
+  LostClasses classes_;
+  std::mt19937_64 random_;      // the same choices in every run
   std::vector<ValueId> stack_;  // kept between calls for its capacity
 };
 

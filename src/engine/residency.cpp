@@ -14,6 +14,7 @@ void Engine::place(ValueId id, BufferId buffer) {
   v.resident_position = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
+  policy_.on_found(id);
 }
 
 BufferId Engine::displace(ValueId id) {
@@ -24,6 +25,7 @@ BufferId Engine::displace(ValueId id) {
   residents_[v.resident_position] = residents_.back();
   lineage_.value(residents_.back()).resident_position = v.resident_position;
   residents_.pop_back();
+  if (!v.at_hand()) policy_.on_lost(id);
   return buffer;
 }
 
@@ -113,8 +115,9 @@ void Engine::on_value_dead(ValueId id) {
   v.locks = 0;
   v.reserves = 0;
   release_host(v);
-  if (!v.resident()) return;
-  const BufferId buffer = displace(id);
+  const BufferId buffer = v.resident() ? displace(id) : BufferId{};
+  policy_.on_found(id);
+  if (!buffer) return;
   // A buffer of the program's has already got its next version, or is about to; any other is free now.
   if (!memory_.buffer(buffer).program) memory_.give_back(buffer);
 }

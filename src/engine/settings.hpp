@@ -34,6 +34,7 @@ struct Settings {
   Bytes cap_bytes = kNoCap;
   Bytes host_cap_bytes = 0;        // for copies of values in pinned host memory
   Bytes granularity_bytes = 4096;  // of the device: sizes of buffers that are not adopted are multiples of it
+  PolicyKind policy = PolicyKind::kDtr;
   Offload offload = Offload::kOff;
   Verify verify = Verify::kOff;
   OnMismatch on_mismatch = OnMismatch::kFail;

@@ -31,7 +31,7 @@ using engine::Offload;
 using engine::OnMismatch;
 using engine::OnThrash;
 using engine::Verify;
-enum class Policy { kDtr };
+using Policy = engine::PolicyKind;
 enum class LogLevel { kEvict };
 
 enum class Source { kDefault, kEnvironment, kFlag };

@@ -46,7 +46,9 @@ TEST(Model, EveryReadIsRightUnderRandomCaps) {
 // Found by soaks of millions: a guard given up because what stood between was there for the length of a plan.
 TEST(Model, ProgramsThatOnceFailed) {
   for (const std::uint64_t seed : {2404133u, 155766u, 137367u, 201278u}) {
-    const Outcome outcome = run_script(make_script(seed, kActions));
+    Script script = make_script(seed, kActions);
+    script.settings.policy = PolicyKind::kDtr;  // as it was then
+    const Outcome outcome = run_script(script);
     EXPECT_EQ(outcome.wrong, "") << "REFRAIN_TEST_SEED=" << seed;
   }
 }

@@ -65,6 +65,7 @@ bool Engine::make_room(Bytes need_bytes) {
 }
 
 bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim) {
+  observer_.on_choice(true);
   victim = {};
   why = {};
   why.need_bytes = need_bytes;
@@ -89,6 +90,7 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
     }
   }
   if (why.candidates == 1) why.runner_up_score = why.score;
+  observer_.on_choice(false);
   return static_cast<bool>(victim);
 }
 

@@ -77,6 +77,8 @@ class Observer {
   virtual void on_save(const Saved& saved) = 0;
   virtual void on_mismatch(const Mismatch& mismatch) = 0;
   virtual void on_thrash(const Thrashing& thrashing) = 0;
+  // Around each choice of a victim, for whoever measures how long that takes.
+  virtual void on_choice(bool /*begins*/) {}
 };
 
 }  // namespace refrain::engine

@@ -3,13 +3,13 @@
 #include "simulate/published.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <random>
 #include <unordered_set>
 
 #include "simulate/evicted_classes.hpp"
 #include "simulate/evicted_regions.hpp"
+#include "simulate/pool.hpp"
 
 namespace refrain::simulate {
 namespace {
@@ -17,46 +17,6 @@ namespace {
 using engine::PolicyKind;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Evictable storages, in the order in which they became so.
-class Pool {
- public:
-  static constexpr std::uint32_t kEnd = 0xffffffffu;
-
-  void grow_to(std::size_t storages) { links_.resize(storages); }
-  bool contains(std::uint32_t storage) const { return links_[storage].in; }
-  bool empty() const { return size_ == 0; }
-  std::size_t size() const { return size_; }
-  std::uint32_t first() const { return first_; }
-  std::uint32_t after(std::uint32_t storage) const { return links_[storage].after; }
-
-  void append(std::uint32_t storage) {
-    if (contains(storage)) return;
-    links_[storage] = {.before = last_, .after = kEnd, .in = true};
-    (last_ == kEnd ? first_ : links_[last_].after) = storage;
-    last_ = storage;
-    ++size_;
-  }
-  void remove(std::uint32_t storage) {
-    if (!contains(storage)) return;
-    const Link link = links_[storage];
-    (link.before == kEnd ? first_ : links_[link.before].after) = link.after;
-    (link.after == kEnd ? last_ : links_[link.after].before) = link.before;
-    links_[storage].in = false;
-    --size_;
-  }
-
- private:
-  struct Link {
-    std::uint32_t before = kEnd;
-    std::uint32_t after = kEnd;
-    bool in = false;
-  };
-  std::vector<Link> links_;
-  std::uint32_t first_ = kEnd;
-  std::uint32_t last_ = kEnd;
-  std::size_t size_ = 0;
-};
 
 class Runtime {
  public:
@@ -77,16 +37,17 @@ class Runtime {
         parents_seen_(log.storages.size()),
         children_seen_(log.storages.size()) {
     pool_.grow_to(log.storages.size());
-    for (const LogOp& op : log.ops) result_.base_ns += op.cost_ns;
-    most_again_ns_ = static_cast<double>(result_.base_ns) * (settings.most_total_over_base - 1);
+    for (const LogOp& op : log.ops) result_.base_ns += static_cast<double>(op.cost_ns);
+    most_again_ns_ = result_.base_ns * (settings.most_total_over_base - 1);
   }
 
-  PublishedResult run() {
+  Result run() {
     for (const LogStep& step : log_.steps) {
       if (!carry_out(step)) break;
     }
-    result_.clock_ns = static_cast<std::uint64_t>(clock_ns_);
-    return std::move(result_);
+    result_.total_ns = static_cast<double>(clock_ns_);
+    result_.device_ns = result_.total_ns;
+    return result_;
   }
 
  private:
@@ -207,7 +168,7 @@ class Runtime {
     if (!make_room(bytes)) return false;
     execute(op, tensor, bytes);
     if (again) {
-      ++result_.rematerialised_ops;
+      ++result_.rematerialisations;
       again_ns_ += op.cost_ns;
     }
     unlock_parents(tensor);
@@ -294,11 +255,9 @@ class Runtime {
         result_.outcome = Outcome::kOutOfMemory;
         return false;
       }
-      const auto before = std::chrono::steady_clock::now();
+      result_.decisions.begin();
       const std::uint32_t victim = choose();
-      const auto took = std::chrono::steady_clock::now() - before;
-      result_.decision_ns.push_back(
-          static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+      result_.decisions.end();
       evict(victim);
     }
     return true;
@@ -445,7 +404,7 @@ class Runtime {
   std::uint64_t used_bytes_ = 0;
   std::uint64_t again_ns_ = 0;
   double most_again_ns_ = 0;
-  PublishedResult result_;
+  Result result_;
 };
 
 }  // namespace
@@ -455,7 +414,7 @@ bool is_defined(PolicyKind policy, Deallocation deallocation) {
          (policy != PolicyKind::kDtrEq && policy != PolicyKind::kMsps);
 }
 
-PublishedResult run_published(const OperatorLog& log, const PublishedSettings& settings) {
+Result run_published(const OperatorLog& log, const PublishedSettings& settings) {
   return Runtime(log, settings).run();
 }
 

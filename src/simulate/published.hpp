@@ -5,10 +5,9 @@
 // and leaves all that it made to be evicted.
 #pragma once
 
-#include <vector>
-
 #include "engine/settings.hpp"
 #include "simulate/operator_log.hpp"
+#include "simulate/outcome.hpp"
 
 namespace refrain::simulate {
 
@@ -16,9 +15,6 @@ namespace refrain::simulate {
 // (their best, RuntimeV2EagerOptimized); freed for ever as soon as nothing evicted needs it, and what was
 // made from it pinned (RuntimeV1); or nothing, releases are not heard of.
 enum class Deallocation : std::uint8_t { kEager, kBanish, kIgnore };
-
-// kThrashed: stopped, because recomputation took more than the base compute.
-enum class Outcome : std::uint8_t { kOk, kOutOfMemory, kThrashed };
 
 struct PublishedSettings {
   engine::PolicyKind policy = engine::PolicyKind::kDtr;
@@ -32,18 +28,8 @@ struct PublishedSettings {
 // the undirected neighbourhood and its most recent access.
 bool is_defined(engine::PolicyKind policy, Deallocation deallocation);
 
-struct PublishedResult {
-  Outcome outcome = Outcome::kOk;
-  std::uint64_t base_ns = 0;   // of all ops, once
-  std::uint64_t clock_ns = 0;  // where it ended, from 1 ns
-  std::uint64_t peak_bytes = 0;
-  std::uint64_t evictions = 0;  // also at a release
-  std::uint64_t rematerialised_ops = 0;
-  std::vector<std::uint32_t> decision_ns;  // wall time of each choice of a victim
-  double total_over_base() const { return static_cast<double>(clock_ns) / static_cast<double>(base_ns); }
-};
-
-// policy and deallocation: such that is_defined.
-PublishedResult run_published(const OperatorLog& log, const PublishedSettings& settings);
+// policy and deallocation: such that is_defined. Of the result: evictions are also those at a release;
+// rematerialisations are ops that ran again; the clock starts at 1 ns, and total_ns is where it ended.
+Result run_published(const OperatorLog& log, const PublishedSettings& settings);
 
 }  // namespace refrain::simulate

@@ -53,7 +53,7 @@ TEST(Published, EveryScoreIsTheAuthors) {
     SCOPED_TRACE(row["model"] + " " + row["heuristic"] + " " + row["budget_ratio"]);
     const Models::Model& model = models[row["model"]];
     const double ratio = std::stod(row["budget_ratio"]);
-    const PublishedResult result =
+    const Result result =
         run_published(model.log, {.policy = *policy,
                                   .budget_bytes = static_cast<std::uint64_t>(
                                       std::floor(static_cast<double>(model.peak_bytes) * ratio))});
@@ -114,7 +114,7 @@ TEST(Published, BanishingAndIgnoringReleasesAreTheAuthorsToo) {
       if (row.cells[i] == "-") continue;
       const double ratio = std::stod("0." + std::to_string(10 - i)) * (i == 0 ? 10 : 1);
       SCOPED_TRACE(std::string(row.model) + (banish ? " banish " : " ignore ") + std::to_string(ratio));
-      const PublishedResult result = run_published(
+      const Result result = run_published(
           model.log,
           {.policy = banish ? PolicyKind::kDtr : PolicyKind::kDtrEq,
            .deallocation = row.deallocation,

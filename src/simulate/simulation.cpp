@@ -78,10 +78,14 @@ class Simulation {
     return (bytes + unit - 1) / unit * unit;
   }
 
+  // One after the other, each held from then on: all of them are there at once in the end.
   void bring_what_is_wanted() {
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       if (!trace_.buffers[i].wanted || !buffers_[i]) continue;
-      if (engine_.pin(buffers_[i]) != Status::kOk) return void(fail(Outcome::kOutOfMemory));
+      const engine::BufferUse use{.buffer = buffers_[i], .read = true};
+      if (engine_.prepare({&use, 1}) != Status::kOk) return void(fail(Outcome::kOutOfMemory));
+      engine_.abandon();
+      engine_.hold(buffers_[i]);
       if (thrashed()) return void(fail(Outcome::kThrashed));
     }
   }

@@ -15,7 +15,7 @@ struct SimulationSettings {
   double most_total_over_base = 2.0;  // thrashed above it; op time only
 };
 
-// At the end, what the program still holds is brought back and pinned, as the published simulator does.
+// At the end, what the program still holds is brought back and held, as the published simulator does.
 Result simulate(const Trace& trace, const SimulationSettings& settings);
 
 }  // namespace refrain::simulate

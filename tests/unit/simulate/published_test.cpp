@@ -53,10 +53,9 @@ TEST(Published, EveryScoreIsTheAuthors) {
     SCOPED_TRACE(row["model"] + " " + row["heuristic"] + " " + row["budget_ratio"]);
     const Models::Model& model = models[row["model"]];
     const double ratio = std::stod(row["budget_ratio"]);
-    const Result result =
-        run_published(model.log, {.policy = *policy,
-                                  .budget_bytes = static_cast<std::uint64_t>(
-                                      std::floor(static_cast<double>(model.peak_bytes) * ratio))});
+    const Result result = run_published(model.log, {.policy = *policy,
+                                                    .budget_bytes = static_cast<std::uint64_t>(std::floor(
+                                                        static_cast<double>(model.peak_bytes) * ratio))});
     EXPECT_EQ(status_of(result.outcome), row["status"]) << result.total_over_base();
     if (row["status"] == "ok") {
       EXPECT_NEAR(result.total_over_base(), std::stod(row["total_over_base_compute"]), 0.000001);

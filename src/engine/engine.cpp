@@ -14,6 +14,7 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       memory_(device, settings.cap_bytes),
       host_(device, settings.host_cap_bytes),
       policy_(lineage_, settings.policy),
+      candidates_(lineage_, policy_.by_staleness()),
       record_bound_(settings.max_ops) {}
 
 BufferId Engine::own(BufferId buffer) {
@@ -65,7 +66,7 @@ void Engine::free(BufferId buffer) {
   wanted_bytes_ -= b.bytes;
   Value& v = lineage_.value(current);
   const bool needed = !v.consumers.empty();
-  v.on_probation = false;  // with its buffer goes the way to compare it: the copy is what counts
+  believe_copy(current);  // with its buffer goes the way to compare it
   if (needed && v.resident() && !may_be_lost(current)) make_leaf(current);
   if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);  // its memory is worth more
   // A leaf that is needed stays where it is; the buffer is now the value's own.
@@ -158,7 +159,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     Buffer& b = memory_.buffer(uses[i].buffer);
     if (b.current) {
       Value& old = lineage_.value(b.current);
-      old.on_probation = false;  // from now on the copy is what counts
+      believe_copy(b.current);
       if (old.resident() && old.location == uses[i].buffer) displace(b.current);
       lost_.push_back(b.current);
       if (uses[i].undefined) wanted_bytes_ -= b.bytes;

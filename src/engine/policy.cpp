@@ -6,7 +6,7 @@
 
 namespace refrain::engine {
 
-Candidate Policy::score(ValueId id, double now_ns, bool may_drop, bool may_offload) {
+Candidate Policy::weigh(ValueId id, bool may_drop, bool may_offload) {
   const Value& v = lineage_.value(id);
   Candidate candidate;
   double cost_ns = std::numeric_limits<double>::infinity();
@@ -21,22 +21,26 @@ Candidate Policy::score(ValueId id, double now_ns, bool may_drop, bool may_offlo
       candidate.leave = Leave::kDrop;
     }
   }
-  candidate.score = rank(v, cost_ns, now_ns);
+  candidate.rank = rank_of(v, cost_ns);
   return candidate;
 }
 
-double Policy::rank(const Value& v, double cost_ns, double now_ns) {
+Rank Policy::least(ValueId id, bool may_ever_drop, bool may_ever_offload) const {
+  const Value& v = lineage_.value(id);
+  double cost_ns = std::numeric_limits<double>::infinity();
+  if (may_ever_offload) cost_ns = transfer(v.bytes) * (v.host ? 1 : 2);
+  if (may_ever_drop) cost_ns = std::min(cost_ns, lineage_.cost_ns(lineage_.op(v.producer)));
+  return rank_of(v, cost_ns);
+}
+
+Rank Policy::rank_of(const Value& v, double cost_ns) const {
   const double bytes = static_cast<double>(v.bytes);
   switch (kind_) {
-    case PolicyKind::kLru: return v.last_access_ns;
-    case PolicyKind::kSize: return 1 / bytes;
-    case PolicyKind::kMsps: return cost_ns / bytes;
-    case PolicyKind::kRandom: return std::generate_canonical<double, 53>(random_);
-    default: break;
+    case PolicyKind::kLru:
+    case PolicyKind::kRandom: return {.numerator = 1, .bytes = 1, .last_access_ns = v.last_access_ns};
+    case PolicyKind::kSize: return {.numerator = 1, .bytes = bytes, .last_access_ns = 0};
+    default: return {.numerator = cost_ns, .bytes = bytes, .last_access_ns = v.last_access_ns};
   }
-  // One nanosecond: a value that was touched by the op just issued is as fresh as can be, not infinitely so.
-  const double staleness_ns = std::max(now_ns - v.last_access_ns, 1.0);
-  return cost_ns / (bytes * staleness_ns);
 }
 
 // Where the cost is no part of the score, it decides between dropping and offloading.

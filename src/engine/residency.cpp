@@ -15,6 +15,7 @@ void Engine::place(ValueId id, BufferId buffer) {
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
   policy_.on_found(id);
+  candidates_.on_resident(id);
 }
 
 BufferId Engine::displace(ValueId id) {
@@ -25,6 +26,7 @@ BufferId Engine::displace(ValueId id) {
   residents_[v.resident_position] = residents_.back();
   lineage_.value(residents_.back()).resident_position = v.resident_position;
   residents_.pop_back();
+  candidates_.on_absent(id);
   if (!v.at_hand()) policy_.on_lost(id);
   return buffer;
 }
@@ -70,8 +72,18 @@ void Engine::unlock_all() {
   plan_number_ = 0;
 }
 
+// From now on the copy of a value on probation is what counts.
+void Engine::believe_copy(ValueId id) {
+  Value& v = lineage_.value(id);
+  if (!v.on_probation) return;
+  v.on_probation = false;
+  if (v.resident()) return;
+  policy_.on_found(id);
+  candidates_.on_found(id);
+}
+
 void Engine::make_leaf(ValueId value) {
-  lineage_.value(value).on_probation = false;
+  believe_copy(value);
   lineage_.sever(value);
 }
 
@@ -107,6 +119,7 @@ void Engine::copy_in(ValueId id, BufferId to) {
 
 void Engine::on_value_dead(ValueId id) {
   Value& v = lineage_.value(id);
+  if (!v.resident()) candidates_.on_found(id);  // those that it was made from have counted it
   // Its slot may soon be another value's.
   if (v.locks != 0) std::erase(locked_, id);
   std::erase(brought_, id);

@@ -31,29 +31,38 @@ class Candidates {
   // All may have become cheaper. residents: every resident value.
   void reset() { begun_ = false; }
 
-  // A decision: `begin`, then `lowest` until enough have been looked at, then `end`. None: no more.
-  void begin(double now_ns, const std::vector<ValueId>& residents);
+  // A decision: `begin`, then `lowest` until enough have been looked at, then `end`. bound_of(value) is a
+  // rank that is cheap to have and never above the true one; with an infinite numerator the value can never
+  // leave.
+  template <class BoundOf>
+  void begin(double now_ns, const std::vector<ValueId>& residents, const BoundOf& bound_of) {
+    begin_epoch(now_ns, residents);
+    for (const std::uint32_t slot : changed_) {
+      is_changed_[slot] = false;
+      enter(slot, states_[slot] == State::kIn ? bound_of(ValueId{slot}) : Rank{});
+    }
+    changed_.clear();
+    tournament_.finish_setting();
+  }
+  // None: no more.
   ValueId lowest() {
     const std::uint32_t slot = tournament_.lowest(now_ns_);
     return slot == Tournament::kNobody ? ValueId{} : ValueId{slot};
   }
   double bound(ValueId value) const { return tournament_.score(value.index); }
-  bool is_bounded(ValueId value) const { return states_[value.index] == State::kBounded; }
-  // The value's bound from now on.
-  void set_bound(ValueId value, const Rank& rank);
-  // Not again in this decision; its bound is kept for the next.
+  // Not again in this decision; the rank is its bound for the next.
   void set_aside(ValueId value, const Rank& rank);
-  // Not at all until it is lowered or resident anew: it cannot leave.
-  void take_out(ValueId value);
   void end();
   // Values that take part, without those set aside.
   std::uint32_t count() const noexcept { return count_; }
 
  private:
-  enum class State : std::uint8_t { kAbsent, kOut, kUnknown, kBounded };
+  // kOut: it can never leave.
+  enum class State : std::uint8_t { kAbsent, kOut, kIn };
 
   void change(ValueId value, State state);
-  void apply(std::uint32_t slot);
+  void begin_epoch(double now_ns, const std::vector<ValueId>& residents);
+  void enter(std::uint32_t slot, const Rank& bound);
   void make_slots();
   void walk(ValueId value, bool down);
 

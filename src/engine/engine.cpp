@@ -22,15 +22,22 @@ BufferId Engine::own(BufferId buffer) {
   return buffer;
 }
 
+// Looks no further than it has to: mostly at very few.
+bool Engine::could_give_up(Bytes bytes) const {
+  Bytes found_bytes = 0;
+  for (auto it = residents_.rbegin(); it != residents_.rend() && found_bytes < bytes; ++it) {
+    const Value& v = lineage_.value(*it);
+    if (evictable(v)) found_bytes += v.bytes;
+  }
+  return found_bytes >= bytes;
+}
+
 BufferId Engine::allocate(Bytes bytes) {
-  if (memory_.used_bytes() + bytes > memory_.cap_bytes()) {
-    const OutOfMemory report = memory_report(bytes);
-    // A full device of this size would refuse too: what cannot be evicted and the request do not fit
-    // together.
-    if (report.pinned_bytes + bytes > report.cap_bytes) {
-      told(out_of_memory(bytes));
-      return {};
-    }
+  // A full device of this size would refuse too: what cannot be evicted and the request do not fit together.
+  const Bytes wanted_bytes = memory_.used_bytes() + bytes;
+  if (wanted_bytes > memory_.cap_bytes() && !could_give_up(wanted_bytes - memory_.cap_bytes())) {
+    told(out_of_memory(bytes));
+    return {};
   }
   return own(memory_.acquire(bytes));
 }

@@ -162,11 +162,13 @@ class Engine final : private Lineage::Collector {
   bool offloads(const Value& v) const;
   bool may_offload(const Value& v) const;
   bool evictable(const Value& v) const { return may_leave(v) && (may_drop(v) || may_offload(v)); }
+  bool could_give_up(Bytes bytes) const;
   bool obtain(BufferId buffer);
   Bytes whole_pages(Bytes bytes) const;
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
+  Rank least(ValueId value) const;
   void consider(ValueId value, bool reserved, Eviction& why, ValueId& victim);
   void choose_any(bool reserved, Eviction& why, ValueId& victim);
   void consider_any(ValueId value, bool reserved, Eviction& why, ValueId& victim);
@@ -244,6 +246,7 @@ class Engine final : private Lineage::Collector {
   Bytes wanted_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
+  std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since
   std::vector<ValueId> locked_;
   struct Reserved {
     ValueId value;

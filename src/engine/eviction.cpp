@@ -76,7 +76,7 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
   why.runner_up_score = why.score;
   if (stopped_) return false;
   observer_.on_choice(true);
-  candidates_.begin(now_ns_, residents_);
+  candidates_.begin(now_ns_, residents_, [this](ValueId id) { return least(id); });
   if (policy_.is_random()) {
     choose_any(reserved, why, victim);
   } else {
@@ -92,23 +92,23 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
   return static_cast<bool>(victim);
 }
 
-// One that nothing is known of gets a bound that is cheap to have; any other is looked at, once.
+Rank Engine::least(ValueId id) const {
+  const Value& v = lineage_.value(id);
+  const Buffer& b = memory_.buffer(v.location);
+  if (b.adopted || b.pinned) return {};
+  return policy_.least(id, !v.leaf(), offloads(v));
+}
+
 void Engine::consider(ValueId id, bool reserved, Eviction& why, ValueId& victim) {
   const Value& v = lineage_.value(id);
-  const bool may_ever_drop = !v.leaf();
-  const bool may_ever_offload = offloads(v);
-  const Buffer& b = memory_.buffer(v.location);
-  if (b.adopted || b.pinned || (!may_ever_drop && !may_ever_offload)) return candidates_.take_out(id);
-  const Rank least = policy_.least(id, may_ever_drop, may_ever_offload);
-  if (!candidates_.is_bounded(id)) return candidates_.set_bound(id, least);
   const bool offload = may_offload(v);
   const bool drop = may_drop(v) && !(offload && prefer_offload_);
   if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v) || (!drop && !offload))
-    return candidates_.set_aside(id, least);
+    return candidates_.set_aside(id, least(id));
   const Candidate candidate = policy_.weigh(id, drop, offload);
   // What may leave in one way less than usual may be cheaper the next time.
-  const bool as_usual = drop == may_ever_drop && offload == may_ever_offload && policy_.keeps_weights();
-  candidates_.set_aside(id, as_usual ? candidate.rank : least);
+  const bool as_usual = drop != v.leaf() && offload == offloads(v) && policy_.keeps_weights();
+  candidates_.set_aside(id, as_usual ? candidate.rank : least(id));
   ++why.candidates;
   const double score = policy_.score(candidate.rank, now_ns_);
   if (score < why.score || !victim) {

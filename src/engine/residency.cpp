@@ -14,6 +14,7 @@ void Engine::place(ValueId id, BufferId buffer) {
   v.resident_position = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
+  if (!v.current) strays_.push_back(id);
   policy_.on_found(id);
   candidates_.on_resident(id);
 }
@@ -233,12 +234,13 @@ bool Engine::settle_brought() {
 void Engine::drop_dead() {
   if (!plan_ran_) return;
   plan_ran_ = false;
-  for (std::size_t i = residents_.size(); i-- > 0;) {
-    const ValueId id = residents_[i];
+  std::erase_if(strays_, [this](ValueId id) {
     const Value& v = lineage_.value(id);
-    if (v.current || v.leaf() || v.locks != 0 || v.reserves != 0) continue;
+    if (!v.alive || !v.resident() || v.current || v.leaf()) return true;
+    if (v.locks != 0 || v.reserves != 0) return false;
     memory_.give_back(displace(id));
-  }
+    return true;
+  });
 }
 
 // false: not all that was queued since work was last begun has happened.

@@ -8,9 +8,13 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void Tournament::grow(std::uint32_t slot) {
-  if (slot < ranks_.size()) return;
-  ranks_.resize(slot + std::size_t{1});
+void Tournament::put(std::uint32_t slot, const Rank& rank) {
+  if (slot >= ranks_.size()) {
+    ranks_.resize(slot + std::size_t{1});
+    lines_.resize(ranks_.size());
+  }
+  ranks_[slot] = rank;
+  lines_[slot] = {rank.numerator / rank.bytes, rank.last_access_ns};
   if (ranks_.size() <= capacity_) return;
   capacity_ = std::max<std::size_t>(capacity_, 1);
   while (capacity_ < ranks_.size()) capacity_ *= 2;
@@ -19,27 +23,29 @@ void Tournament::grow(std::uint32_t slot) {
 }
 
 void Tournament::set(std::uint32_t slot, const Rank& rank) {
-  grow(slot);
-  ranks_[slot] = rank;
+  put(slot, rank);
   for (std::size_t node = (capacity_ + slot) / 2; node > 0; node /= 2) play(node);
 }
 
 void Tournament::set_later(std::uint32_t slot, const Rank& rank) {
-  grow(slot);
-  ranks_[slot] = rank;
-  set_later_.push_back(slot);
+  const std::size_t capacity = capacity_;
+  put(slot, rank);
+  if (capacity_ != capacity) set_later_.clear();  // all matches have been played
+  set_later_.push_back((capacity_ + slot) / 2);
 }
 
-// One by one, or all matches at once where that is less.
+// Level by level, each match once.
 void Tournament::finish_setting() {
-  if (set_later_.size() * 16 > capacity_) {
-    for (std::size_t node = capacity_; node-- > 1;) play(node);
-  } else {
-    for (const std::uint32_t slot : set_later_) {
-      for (std::size_t node = (capacity_ + slot) / 2; node > 0; node /= 2) play(node);
+  while (!set_later_.empty()) {
+    std::sort(set_later_.begin(), set_later_.end());
+    set_later_.erase(std::unique(set_later_.begin(), set_later_.end()), set_later_.end());
+    for (std::size_t& node : set_later_) {
+      if (node == 0) continue;
+      play(node);
+      node /= 2;
     }
+    std::erase(set_later_, std::size_t{0});
   }
-  set_later_.clear();
 }
 
 std::uint32_t Tournament::lowest(double now_ns) {
@@ -65,24 +71,22 @@ void Tournament::play(std::size_t node) {
     match.winner = left == kNobody ? right : left;
     return;
   }
-  const bool right_wins = score(right) < score(left);
+  const Line& l = lines_[left];
+  const Line& r = lines_[right];
+  const bool right_wins = r.slope * staleness_ns(l) < l.slope * staleness_ns(r);
   match.winner = right_wins ? right : left;
-  const Rank& first = ranks_[match.winner];
-  const Rank& second = ranks_[right_wins ? left : right];
-  match.due_ns = std::min(match.due_ns, overtakes_ns(first, second));
+  match.due_ns = std::min(match.due_ns, right_wins ? overtakes_ns(r, l) : overtakes_ns(l, r));
 }
 
 // When the second's score falls below the first's: never, or where the lines (now - last access) * bytes /
 // numerator cross. While one of them is younger than 1 ns, their staleness does not grow alike.
-double Tournament::overtakes_ns(const Rank& first, const Rank& second) const {
+double Tournament::overtakes_ns(const Line& first, const Line& second) const {
   if (!by_staleness_) return kNever;
   const double youngest_ns = std::max(first.last_access_ns, second.last_access_ns);
   if (now_ns_ - youngest_ns < 1) return youngest_ns + 1;
-  const double first_slope = first.numerator / first.bytes;
-  const double second_slope = second.numerator / second.bytes;
-  if (second_slope >= first_slope) return kNever;
-  return (first_slope * second.last_access_ns - second_slope * first.last_access_ns) /
-         (first_slope - second_slope);
+  if (second.slope >= first.slope) return kNever;
+  return (first.slope * second.last_access_ns - second.slope * first.last_access_ns) /
+         (first.slope - second.slope);
 }
 
 }  // namespace refrain::engine

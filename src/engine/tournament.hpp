@@ -59,17 +59,26 @@ class Tournament {
   double due_ns(std::size_t node) const {
     return node < capacity_ ? matches_[node].due_ns : std::numeric_limits<double>::infinity();
   }
+  // What matches need of a rank: numerator / bytes, and the access.
+  struct Line {
+    double slope = 0;
+    double last_access_ns = 0;
+  };
+  double staleness_ns(const Line& line) const {
+    return by_staleness_ ? std::max(now_ns_ - line.last_access_ns, 1.0) : 1.0;
+  }
   void play(std::size_t node);
   void play_due(std::size_t node);
-  double overtakes_ns(const Rank& first, const Rank& second) const;
-  void grow(std::uint32_t slot);
+  double overtakes_ns(const Line& first, const Line& second) const;
+  void put(std::uint32_t slot, const Rank& rank);
 
   bool by_staleness_;
   double now_ns_ = 0;
   std::size_t capacity_ = 0;  // a power of two; slot i is node capacity_ + i, the root is node 1
   std::vector<Rank> ranks_;
+  std::vector<Line> lines_;
   std::vector<Match> matches_;
-  std::vector<std::uint32_t> set_later_;
+  std::vector<std::size_t> set_later_;  // nodes whose matches are to be played
 };
 
 }  // namespace refrain::engine

@@ -6,6 +6,7 @@ namespace refrain::engine {
 void Candidates::make_slots() {
   if (states_.size() == lineage_.value_slots()) return;
   states_.resize(lineage_.value_slots(), State::kAbsent);
+  bounds_.resize(states_.size());
   is_changed_.resize(states_.size());
   takes_part_.resize(states_.size());
   walked_[0].resize(states_.size());
@@ -22,7 +23,7 @@ void Candidates::change(ValueId value, State state) {
 
 void Candidates::on_resident(ValueId value) {
   if (!begun_) return;
-  change(value, State::kIn);
+  change(value, State::kNew);
   on_found(value);
 }
 
@@ -31,9 +32,11 @@ void Candidates::on_absent(ValueId value) {
 }
 
 void Candidates::lower(ValueId value) {
-  if (!begun_) return;
-  make_slots();
   if (states_[value.index] == State::kIn) change(value, State::kIn);
+}
+
+void Candidates::on_changed(ValueId value) {
+  if (begun_) change(value, State::kNew);
 }
 
 void Candidates::on_found(ValueId value) {
@@ -75,14 +78,14 @@ void Candidates::begin_epoch(double now_ns, const std::vector<ValueId>& resident
   if (!begun_) {
     begun_ = true;
     for (std::uint32_t slot = 0; slot < states_.size(); ++slot) change({slot}, State::kAbsent);
-    for (const ValueId id : residents) change(id, State::kIn);
+    for (const ValueId id : residents) change(id, State::kNew);
   }
   tournament_.lowest(now_ns);
 }
 
 void Candidates::enter(std::uint32_t slot, const Rank& bound) {
   const bool takes_part = bound.numerator < std::numeric_limits<double>::infinity();
-  if (states_[slot] == State::kIn && !takes_part) states_[slot] = State::kOut;
+  if (states_[slot] == State::kNew) states_[slot] = takes_part ? State::kIn : State::kOut;
   if (takes_part != takes_part_[slot]) takes_part ? ++count_ : --count_;
   takes_part_[slot] = takes_part;
   tournament_.set_later(slot, bound);

@@ -26,8 +26,8 @@ class Candidates {
   void on_absent(ValueId value);
   // A value whose bytes could only be computed can be copied now, or will never be needed again.
   void on_found(ValueId value);
-  // It may have become cheaper by itself.
-  void lower(ValueId value);
+  // What is cheap to have of it has changed.
+  void on_changed(ValueId value);
   // All may have become cheaper. residents: every resident value.
   void reset() { begun_ = false; }
 
@@ -39,7 +39,8 @@ class Candidates {
     begin_epoch(now_ns, residents);
     for (const std::uint32_t slot : changed_) {
       is_changed_[slot] = false;
-      enter(slot, states_[slot] == State::kIn ? bound_of(ValueId{slot}) : Rank{});
+      if (states_[slot] == State::kNew) bounds_[slot] = bound_of(ValueId{slot});
+      enter(slot, states_[slot] == State::kNew || states_[slot] == State::kIn ? bounds_[slot] : Rank{});
     }
     changed_.clear();
     tournament_.finish_setting();
@@ -57,14 +58,15 @@ class Candidates {
   std::uint32_t count() const noexcept { return count_; }
 
  private:
-  // kOut: it can never leave.
-  enum class State : std::uint8_t { kAbsent, kOut, kIn };
+  // kNew: its cheap bound is not known yet. kOut: it can never leave.
+  enum class State : std::uint8_t { kAbsent, kNew, kIn, kOut };
 
   void change(ValueId value, State state);
   void begin_epoch(double now_ns, const std::vector<ValueId>& residents);
   void enter(std::uint32_t slot, const Rank& bound);
   void make_slots();
   void walk(ValueId value, bool down);
+  void lower(ValueId value);
 
   Lineage& lineage_;
   Tournament tournament_;
@@ -72,6 +74,7 @@ class Candidates {
   double now_ns_ = 0;
   std::uint32_t count_ = 0;
   std::vector<State> states_;           // by slot, which is the value's index
+  std::vector<Rank> bounds_;            // the cheap ones, of kIn: true for as long as the value is there
   std::vector<bool> takes_part_;        // as the tournament was last told
   std::vector<bool> is_changed_;        // in changed_
   std::vector<std::uint32_t> changed_;  // since the tournament was last told

@@ -250,7 +250,7 @@ bool Engine::copy_out(ValueId id) {
     return false;
   }
   v.host = host;
-  candidates_.lower(id);  // the way out is paid for
+  candidates_.on_changed(id);  // the way out is paid for
   ++statistics_.offloads;
   statistics_.offloaded_bytes += v.bytes;
   return true;

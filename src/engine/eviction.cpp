@@ -81,9 +81,10 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
     choose_any(reserved, why, victim);
   } else {
     ValueId next;
-    while ((next = candidates_.lowest()) && (!victim || candidates_.bound(next) < why.runner_up_score)) {
+    while ((next = candidates_.lowest()) && (!victim || candidates_.bound(next) < why.score)) {
       consider(next, reserved, why, victim);
     }
+    if (next) why.runner_up_score = std::min(why.runner_up_score, candidates_.bound(next));
   }
   why.candidates += candidates_.count();
   candidates_.end();

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "preload/interpose.hpp"
 #if REFRAIN_LIBRARIES
@@ -252,6 +253,17 @@ void Session::finish() {
   if (file >= 0) ::close(file);
 }
 
+std::string Session::name_of(const std::optional<engine::Payload>& payload) const {
+  return payload ? std::string(runtime_->name_of(*payload)) : std::string();
+}
+
+std::uint64_t Session::held_bytes() const {
+  return runtime_->engine()->memory().held_bytes();
+}
+std::uint64_t Session::away_bytes() const {
+  return runtime_->engine()->away_bytes();
+}
+
 void Session::on_evict(const engine::Eviction& e) {
   log_.write(event::Evict{.buffer = e.buffer.index,
                           .bytes = e.bytes,
@@ -264,16 +276,29 @@ void Session::on_evict(const engine::Eviction& e) {
                           .leave = e.leave == engine::Leave::kOffload ? "offload"
                                    : e.on_probation                   ? "probation"
                                                                       : "drop",
-                          .copied_bytes = e.copied_bytes});
+                          .copied_bytes = e.copied_bytes,
+                          .op = name_of(e.payload),
+                          .held_bytes = held_bytes(),
+                          .away_bytes = away_bytes()});
+}
+
+// Rounded so that the events add up to what the end says.
+std::uint64_t Session::next_ns(double ns) {
+  replayed_ns_ += ns;
+  const std::uint64_t told = std::exchange(told_ns_, whole_ns(replayed_ns_));
+  return told_ns_ - told;
 }
 
 void Session::on_rematerialise(const engine::Rematerialisation& r) {
   log_.write(event::Rematerialise{.buffer = r.buffer.index,
                                   .bytes = r.bytes,
                                   .ops = r.ops,
-                                  .cost_ns = whole_ns(r.cost_ns),
+                                  .cost_ns = next_ns(r.cost_ns),
                                   .from_host = r.from_host ? 1u : 0u,
-                                  .compared = r.compared ? 1u : 0u});
+                                  .compared = r.compared ? 1u : 0u,
+                                  .op = name_of(r.payload),
+                                  .held_bytes = held_bytes(),
+                                  .away_bytes = away_bytes()});
 }
 
 void Session::on_save(const engine::Saved& saved) {

@@ -41,6 +41,11 @@ class Session final : private engine::Observer {
   void say(int level, const std::string& text) const;
   event::End totals() const;
 
+  std::string name_of(const std::optional<engine::Payload>& payload) const;
+  std::uint64_t next_ns(double ns);
+  std::uint64_t held_bytes() const;
+  std::uint64_t away_bytes() const;
+
   // Called by the engine, under the runtime's lock.
   void on_evict(const engine::Eviction& eviction) override;
   void on_rematerialise(const engine::Rematerialisation& rematerialisation) override;
@@ -59,6 +64,8 @@ class Session final : private engine::Observer {
   bool refuses_ = false;
   std::atomic<std::uint64_t> lookups_{0};
   std::atomic<std::uint64_t> hooked_{0};
+  double replayed_ns_ = 0;     // of all rematerialisations so far
+  std::uint64_t told_ns_ = 0;  // of these: in the log
   int process_ = 0;
 };
 

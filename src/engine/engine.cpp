@@ -61,6 +61,19 @@ Status Engine::back_for_good(BufferId buffer) {
   return Status::kOk;
 }
 
+// It has no place yet.
+ValueId Engine::make_value(BufferId home) {
+  const ValueId made = lineage_.add_value(home, memory_.buffer(home).extent_bytes);
+  away_bytes_ += lineage_.value(made).bytes;
+  return made;
+}
+
+void Engine::retire(ValueId id) {
+  const Value& v = lineage_.value(id);
+  if (v.current && !v.resident()) away_bytes_ -= v.bytes;
+  lineage_.retire(id);
+}
+
 void Engine::free(BufferId buffer) {
   Buffer& b = memory_.buffer(buffer);
   b.program = false;
@@ -79,7 +92,7 @@ void Engine::free(BufferId buffer) {
   // A leaf that is needed stays where it is; the buffer is now the value's own.
   if (!v.resident()) memory_.give_back(buffer);
   const Bytes kept_bytes = needed && v.leaf() && v.resident() ? b.bytes : 0;
-  lineage_.retire(current);
+  retire(current);
   if (kept_bytes != 0) bound_freed_leaves(kept_bytes);
 }
 
@@ -177,7 +190,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       b.current = {};
       continue;
     }
-    const ValueId made = lineage_.add_value(uses[i].buffer, b.extent_bytes);
+    const ValueId made = make_value(uses[i].buffer);
     if (replayable && op_uses_[i].input) {
       lineage_.value(made).in_place_depth = lineage_.value(op_uses_[i].input).in_place_depth + 1;
     }
@@ -191,7 +204,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
   if (kept) lineage_.add_op(payload, cost_class, op_uses_);
   unlock_all();
   release_untouched();
-  for (const ValueId old : lost_) lineage_.retire(old);
+  for (const ValueId old : lost_) retire(old);
   if (lineage_.op_count() > record_bound_) bound_records();
   watch_for_thrashing();
   return kept;
@@ -227,7 +240,7 @@ void Engine::commit_barrier() {
       make_leaf(b.current);
       continue;
     }
-    b.current = lineage_.add_value({i}, b.extent_bytes);
+    b.current = make_value({i});
     wanted_bytes_ += b.bytes;
     place(b.current, {i});
   }

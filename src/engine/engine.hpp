@@ -71,6 +71,8 @@ class Engine final : private Lineage::Collector {
   // A buffer of the program's; its memory comes when an op first touches it. none: more than the cap, or than
   // the cap leaves beside what can never be evicted (the observer is told), or no address space.
   BufferId allocate(Bytes bytes);
+  // Only a range, of any size: the caller is going to use it in parts. none: no address space.
+  BufferId allocate_range(Bytes bytes) { return own(memory_.acquire(bytes)); }
   // Pinned memory of the caller's own, taken from a buffer made by `allocate_pinned`.
   BufferId adopt(Bytes bytes) { return own(memory_.adopt(bytes)); }
   BufferId allocate_pinned(Bytes bytes);
@@ -121,11 +123,14 @@ class Engine final : private Lineage::Collector {
     policy_.transfer = cost;
     candidates_.reset();
   }
+  const TransferCost& transfer_cost() const noexcept { return policy_.transfer; }
   const HostMemory& host_memory() const noexcept { return host_; }
   const Trust& trust() const noexcept { return trust_; }
   const Memory& memory() const noexcept { return memory_; }
   const Lineage& lineage() const noexcept { return lineage_; }
   const Statistics& statistics() const noexcept { return statistics_; }
+  // Of what the program can read: not on the device.
+  Bytes away_bytes() const noexcept { return away_bytes_; }
   OutOfMemory memory_report(Bytes asked_bytes) const;
   const char* check_invariants() const;
 
@@ -134,11 +139,14 @@ class Engine final : private Lineage::Collector {
   void on_op_dead(Payload payload) override;
 
   BufferId own(BufferId buffer);
+  ValueId make_value(BufferId home);
+  void retire(ValueId value);
   void place(ValueId value, BufferId buffer);
   BufferId displace(ValueId value);
   // Locked: stays where it is. Reserved: may leave only by a copy to the host.
   void lock(ValueId value);
   void unlock_down_to(std::size_t count);
+  void unlock_last(ValueId value);
   void reserve(ValueId value);
   void unreserve(ValueId value);
   void unreserve_plan(std::uint32_t plan);
@@ -157,6 +165,7 @@ class Engine final : private Lineage::Collector {
   // eviction.cpp: making room
   enum class Evicted { kDone, kRefused, kFailed };
   enum class Evidence { kTrusted, kUntrusted, kQuarantined };
+  std::optional<Payload> payload_of(const Value& v) const;
   bool may_leave(const Value& v) const;
   bool may_drop(const Value& v) const;
   bool offloads(const Value& v) const;
@@ -244,6 +253,7 @@ class Engine final : private Lineage::Collector {
   double unreported_cost_ns_ = 0;
   double now_ns_ = 0;
   Bytes wanted_bytes_ = 0;
+  Bytes away_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
   std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since

@@ -13,6 +13,11 @@ bool Engine::may_leave(const Value& v) const {
   return !b.adopted && !b.pinned && b.holds == 0;
 }
 
+std::optional<Payload> Engine::payload_of(const Value& v) const {
+  if (v.leaf()) return std::nullopt;
+  return lineage_.op(v.producer).payload;
+}
+
 bool Engine::may_drop(const Value& v) const {
   if (v.leaf() || v.reserves != 0) return false;
   // Without host memory, what has not been shown to come back stays.
@@ -145,6 +150,7 @@ void Engine::consider_any(ValueId id, bool reserved, Eviction& why, ValueId& vic
 Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
   Value& v = lineage_.value(id);
   const bool current = v.current;
+  eviction.payload = payload_of(v);
   eviction.buffer = v.home;
   eviction.bytes = memory_.buffer(v.location).bytes;
   eviction.idle_ns = now_ns_ - v.last_access_ns;

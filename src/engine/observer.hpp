@@ -1,6 +1,7 @@
 // What the engine tells whoever keeps the log. Facts only; the reader decides what is worth a line.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "engine/ids.hpp"
@@ -12,24 +13,26 @@ namespace refrain::engine {
 struct Eviction {
   BufferId buffer;
   Bytes bytes;
-  Bytes need_bytes;          // the request that could not be met
-  Bytes free_bytes;          // what the cap had left then
-  double score;              // of the victim: the lowest
-  double runner_up_score;    // no other candidate's was lower; equal to score if there was none
-  std::uint32_t candidates;  // values to choose from, without those seen to be in use
-  double idle_ns;            // op time since its last access
-  Leave leave;               // how it is meant to come back
-  bool on_probation;         // computed again, with a copy on the host in case
-  Bytes copied_bytes;        // to the host, for this
+  Bytes need_bytes;                // the request that could not be met
+  Bytes free_bytes;                // what the cap had left then
+  double score;                    // of the victim: the lowest
+  double runner_up_score;          // no other candidate's was lower; equal to score if there was none
+  std::uint32_t candidates;        // values to choose from, without those seen to be in use
+  double idle_ns;                  // op time since its last access
+  Leave leave;                     // how it is meant to come back
+  bool on_probation;               // computed again, with a copy on the host in case
+  Bytes copied_bytes;              // to the host, for this
+  std::optional<Payload> payload;  // of the op that made it; none: a leaf
 };
 
 struct Rematerialisation {
   BufferId buffer;
   Bytes bytes;
-  std::uint64_t ops;  // replayed since the last of these events: its plan's, counted once
-  double cost_ns;     // their recorded cost
-  bool from_host;     // copied in
-  bool compared;      // with the digest from its eviction
+  std::uint64_t ops;               // replayed since the last of these events: its plan's, counted once
+  double cost_ns;                  // their recorded cost
+  bool from_host;                  // copied in
+  bool compared;                   // with the digest from its eviction
+  std::optional<Payload> payload;  // of the op that made it; none: a leaf
 };
 
 struct OutOfMemory {

@@ -123,6 +123,26 @@ class Arena(Case):
         self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
         self.assertGreater(self.log()[-1]["rematerialisations"], 0)
 
+    def test_one_allocation_is_more_than_the_cap(self):
+        # Larger tensors than above: the pages that neighbours share stay, and so does a slab.
+        tensors, words = 12, 50_000
+        for schedule in SCHEDULES:
+            for percent in (95, 60):
+                with self.subTest(schedule=schedule, percent=percent):
+                    limit = tensors * words * 4 * percent // 100
+                    command = [self.victim("arena"), str(tensors), str(words), "2", "again"]
+                    self.assert_ok(self.run_capped(f"{limit}B", command, SIMGPU_SCHEDULE=schedule))
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_all_of_what_is_more_than_the_cap_at_once_is_out_of_memory(self):
+        limit = 12 * self.tensor_bytes * 95 // 100
+        done = self.run_capped(f"{limit}B", [self.victim("arena"), "12", "5000", "1"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("whole.data(), arena", done.stderr)
+        self.assertIn("refrain: out of memory: asked", done.stderr)
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+
     def test_tensors_smaller_than_a_page_share_it(self):
         done = self.run_capped("300KiB", [self.victim("arena"), "24", "700", "3"])
         self.assert_ok(done)

@@ -38,5 +38,6 @@ std::vector<std::string> take_program(const CLI::App& run, std::vector<std::stri
 std::string suggestion(const CLI::App& command, const std::string& option);
 Action add_report(CLI::App& app);
 Action add_inspect(CLI::App& app);
+Action add_simulate(CLI::App& app);
 
 }  // namespace refrain::cli

@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   commands.push_back({nullptr, add_report(app)});
   commands.push_back({nullptr, add_inspect(app)});
   commands.push_back({nullptr, add_check(app, program)});
+  commands.push_back({nullptr, add_simulate(app)});
   const std::vector<CLI::App*> added = app.get_subcommands([](const CLI::App*) { return true; });
   for (std::size_t i = 0; i < commands.size(); ++i) commands[i].app = added[i];
 

@@ -52,6 +52,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.verify = options.verify.value;
   settings_.on_mismatch = options.on_mismatch.value;
   settings_.on_thrash = options.on_thrash.value;
+  settings_.policy = options.policy.value;
   settings_.thrash_share = options.thrash_share.value.value;
 }
 

@@ -13,7 +13,8 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       lineage_(*this),
       memory_(device, settings.cap_bytes),
       host_(device, settings.host_cap_bytes),
-      policy_(lineage_),
+      policy_(lineage_, settings.policy),
+      candidates_(lineage_, policy_.by_staleness()),
       record_bound_(settings.max_ops) {}
 
 BufferId Engine::own(BufferId buffer) {
@@ -21,15 +22,22 @@ BufferId Engine::own(BufferId buffer) {
   return buffer;
 }
 
+// Looks no further than it has to: mostly at very few.
+bool Engine::could_give_up(Bytes bytes) const {
+  Bytes found_bytes = 0;
+  for (auto it = residents_.rbegin(); it != residents_.rend() && found_bytes < bytes; ++it) {
+    const Value& v = lineage_.value(*it);
+    if (evictable(v)) found_bytes += v.bytes;
+  }
+  return found_bytes >= bytes;
+}
+
 BufferId Engine::allocate(Bytes bytes) {
-  if (memory_.used_bytes() + bytes > memory_.cap_bytes()) {
-    const OutOfMemory report = memory_report(bytes);
-    // A full device of this size would refuse too: what cannot be evicted and the request do not fit
-    // together.
-    if (report.pinned_bytes + bytes > report.cap_bytes) {
-      told(out_of_memory(bytes));
-      return {};
-    }
+  // A full device of this size would refuse too: what cannot be evicted and the request do not fit together.
+  const Bytes wanted_bytes = memory_.used_bytes() + bytes;
+  if (wanted_bytes > memory_.cap_bytes() && !could_give_up(wanted_bytes - memory_.cap_bytes())) {
+    told(out_of_memory(bytes));
+    return {};
   }
   return own(memory_.acquire(bytes));
 }
@@ -78,7 +86,7 @@ void Engine::free(BufferId buffer) {
   wanted_bytes_ -= b.bytes;
   Value& v = lineage_.value(current);
   const bool needed = !v.consumers.empty();
-  v.on_probation = false;  // with its buffer goes the way to compare it: the copy is what counts
+  believe_copy(current);  // with its buffer goes the way to compare it
   if (needed && v.resident() && !may_be_lost(current)) make_leaf(current);
   if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);  // its memory is worth more
   // A leaf that is needed stays where it is; the buffer is now the value's own.
@@ -171,7 +179,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     Buffer& b = memory_.buffer(uses[i].buffer);
     if (b.current) {
       Value& old = lineage_.value(b.current);
-      old.on_probation = false;  // from now on the copy is what counts
+      believe_copy(b.current);
       if (old.resident() && old.location == uses[i].buffer) displace(b.current);
       lost_.push_back(b.current);
       if (uses[i].undefined) wanted_bytes_ -= b.bytes;

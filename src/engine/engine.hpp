@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/candidates.hpp"
 #include "engine/device.hpp"
 #include "engine/host_memory.hpp"
 #include "engine/lineage.hpp"
@@ -112,10 +113,16 @@ class Engine final : private Lineage::Collector {
   void count_external(Bytes bytes);
   void discharge_external(Bytes bytes) { memory_.discharge_external(bytes); }
 
-  void set_cost_ns(std::uint32_t cost_class, double ns) { lineage_.set_cost_ns(cost_class, ns); }
+  void set_cost_ns(std::uint32_t cost_class, double ns) {
+    if (ns < lineage_.cost_ns(cost_class)) candidates_.reset();
+    lineage_.set_cost_ns(cost_class, ns);
+  }
   // Which kernel the ops of a class launch; a class that is never described has none.
   void describe_class(std::uint32_t cost_class, KernelIndex kernel) { trust_.describe(cost_class, kernel); }
-  void set_transfer_cost(const TransferCost& cost) { policy_.transfer = cost; }
+  void set_transfer_cost(const TransferCost& cost) {
+    policy_.transfer = cost;
+    candidates_.reset();
+  }
   const TransferCost& transfer_cost() const noexcept { return policy_.transfer; }
   const HostMemory& host_memory() const noexcept { return host_; }
   const Trust& trust() const noexcept { return trust_; }
@@ -145,6 +152,7 @@ class Engine final : private Lineage::Collector {
   void unreserve_plan(std::uint32_t plan);
   void unlock_all();
   void make_leaf(ValueId value);
+  void believe_copy(ValueId value);
   void make_leaves(std::span<const ValueId> values);
   void disown_place_of(ValueId value);
   void vacate(BufferId buffer);
@@ -160,13 +168,19 @@ class Engine final : private Lineage::Collector {
   std::optional<Payload> payload_of(const Value& v) const;
   bool may_leave(const Value& v) const;
   bool may_drop(const Value& v) const;
+  bool offloads(const Value& v) const;
   bool may_offload(const Value& v) const;
   bool evictable(const Value& v) const { return may_leave(v) && (may_drop(v) || may_offload(v)); }
+  bool could_give_up(Bytes bytes) const;
   bool obtain(BufferId buffer);
   Bytes whole_pages(Bytes bytes) const;
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
+  Rank least(ValueId value) const;
+  void consider(ValueId value, bool reserved, Eviction& why, ValueId& victim);
+  void choose_any(bool reserved, Eviction& why, ValueId& victim);
+  void consider_any(ValueId value, bool reserved, Eviction& why, ValueId& victim);
   Evicted evict(ValueId value, Eviction& eviction);
   Evicted ready_to_leave(ValueId value, Eviction& eviction);
   bool copy_out(ValueId value);
@@ -232,7 +246,8 @@ class Engine final : private Lineage::Collector {
   Memory memory_;
   HostMemory host_;
   Trust trust_;
-  DtrPolicy policy_;
+  Policy policy_;
+  Candidates candidates_;
   Statistics statistics_;
   std::uint64_t unreported_ops_ = 0;  // replayed, and in no event yet
   double unreported_cost_ns_ = 0;
@@ -241,6 +256,7 @@ class Engine final : private Lineage::Collector {
   Bytes away_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
+  std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since
   std::vector<ValueId> locked_;
   struct Reserved {
     ValueId value;

@@ -25,9 +25,12 @@ bool Engine::may_drop(const Value& v) const {
          trust_.trusted(lineage_.op(v.producer).cost_class);
 }
 
+bool Engine::offloads(const Value& v) const {
+  return settings_.offload == Offload::kAuto || (settings_.offload == Offload::kLeaves && v.leaf());
+}
+
 bool Engine::may_offload(const Value& v) const {
-  if (settings_.offload == Offload::kOff || (host_is_full_ && !v.host)) return false;
-  return v.leaf() || settings_.offload == Offload::kAuto;
+  return offloads(v) && (!host_is_full_ || v.host);
 }
 
 bool Engine::obtain(BufferId buffer) {
@@ -76,25 +79,72 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
   why.free_bytes = memory_.cap_bytes() - std::min(memory_.cap_bytes(), memory_.used_bytes());
   why.score = std::numeric_limits<double>::infinity();
   why.runner_up_score = why.score;
-  for (const ValueId id : residents_) {
-    const Value& v = lineage_.value(id);
-    if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v)) continue;
-    const bool offload = may_offload(v);
-    const bool drop = may_drop(v) && !(offload && prefer_offload_);
-    if (!drop && !offload) continue;
-    const Candidate candidate = policy_.score(id, now_ns_, drop, offload);
-    ++why.candidates;
-    if (candidate.score < why.score || !victim) {
-      why.runner_up_score = why.score;
-      why.score = candidate.score;
-      why.leave = candidate.leave;
-      victim = id;
-    } else {
-      why.runner_up_score = std::min(why.runner_up_score, candidate.score);
+  if (stopped_) return false;
+  observer_.on_choice(true);
+  candidates_.begin(now_ns_, residents_, [this](ValueId id) { return least(id); });
+  if (policy_.is_random()) {
+    choose_any(reserved, why, victim);
+  } else {
+    ValueId next;
+    while ((next = candidates_.lowest()) && (!victim || candidates_.bound(next) < why.score)) {
+      consider(next, reserved, why, victim);
     }
+    if (next) why.runner_up_score = std::min(why.runner_up_score, candidates_.bound(next));
   }
+  why.candidates += candidates_.count();
+  candidates_.end();
   if (why.candidates == 1) why.runner_up_score = why.score;
+  observer_.on_choice(false);
   return static_cast<bool>(victim);
+}
+
+Rank Engine::least(ValueId id) const {
+  const Value& v = lineage_.value(id);
+  const Buffer& b = memory_.buffer(v.location);
+  if (b.adopted || b.pinned) return {};
+  return policy_.least(id, !v.leaf(), offloads(v));
+}
+
+void Engine::consider(ValueId id, bool reserved, Eviction& why, ValueId& victim) {
+  const Value& v = lineage_.value(id);
+  const bool offload = may_offload(v);
+  const bool drop = may_drop(v) && !(offload && prefer_offload_);
+  if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v) || (!drop && !offload))
+    return candidates_.set_aside(id, least(id));
+  const Candidate candidate = policy_.weigh(id, drop, offload);
+  // What may leave in one way less than usual may be cheaper the next time.
+  const bool as_usual = drop != v.leaf() && offload == offloads(v) && policy_.keeps_weights();
+  candidates_.set_aside(id, as_usual ? candidate.rank : least(id));
+  ++why.candidates;
+  const double score = policy_.score(candidate.rank, now_ns_);
+  if (score < why.score || !victim) {
+    why.runner_up_score = why.score;
+    why.score = score;
+    why.leave = candidate.leave;
+    victim = id;
+  } else {
+    why.runner_up_score = std::min(why.runner_up_score, score);
+  }
+}
+
+// Any that may leave: the first from a random place on.
+void Engine::choose_any(bool reserved, Eviction& why, ValueId& victim) {
+  const std::size_t first = residents_.empty() ? 0 : policy_.random_below(residents_.size());
+  for (std::size_t i = 0; i < residents_.size() && !victim; ++i) {
+    consider_any(residents_[(first + i) % residents_.size()], reserved, why, victim);
+  }
+}
+
+void Engine::consider_any(ValueId id, bool reserved, Eviction& why, ValueId& victim) {
+  const Value& v = lineage_.value(id);
+  if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v)) return;
+  const bool offload = may_offload(v);
+  const bool drop = may_drop(v) && !(offload && prefer_offload_);
+  if (!drop && !offload) return;
+  const Candidate candidate = policy_.weigh(id, drop, offload);
+  why.score = why.runner_up_score = policy_.score(candidate.rank, now_ns_);
+  why.leave = candidate.leave;
+  victim = id;
 }
 
 Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
@@ -207,6 +257,7 @@ bool Engine::copy_out(ValueId id) {
     return false;
   }
   v.host = host;
+  candidates_.on_changed(id);  // the way out is paid for
   ++statistics_.offloads;
   statistics_.offloaded_bytes += v.bytes;
   return true;

@@ -97,8 +97,8 @@ void Lineage::collect() {
 }
 
 void Lineage::collect_value(ValueId id) {
-  detach_from_producer(id);
   collector_.on_value_dead(id);
+  detach_from_producer(id);
   values_[id.index].alive = false;
   free_values_.push_back(id);
 }

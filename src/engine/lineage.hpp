@@ -68,7 +68,7 @@ class Lineage {
   class Collector {
    public:
     virtual ~Collector() = default;
-    virtual void on_value_dead(ValueId value) = 0;  // still has its location; called before it is erased
+    virtual void on_value_dead(ValueId value) = 0;  // still has its location and its producer
     virtual void on_op_dead(Payload payload) = 0;
   };
   explicit Lineage(Collector& collector) : collector_(collector) {}

@@ -16,8 +16,8 @@ struct Eviction {
   Bytes need_bytes;                // the request that could not be met
   Bytes free_bytes;                // what the cap had left then
   double score;                    // of the victim: the lowest
-  double runner_up_score;          // of the next candidate; equal to score if there was none
-  std::uint32_t candidates;        // how many values could have gone
+  double runner_up_score;          // no other candidate's was lower; equal to score if there was none
+  std::uint32_t candidates;        // values to choose from, without those seen to be in use
   double idle_ns;                  // op time since its last access
   Leave leave;                     // how it is meant to come back
   bool on_probation;               // computed again, with a copy on the host in case
@@ -80,6 +80,8 @@ class Observer {
   virtual void on_save(const Saved& saved) = 0;
   virtual void on_mismatch(const Mismatch& mismatch) = 0;
   virtual void on_thrash(const Thrashing& thrashing) = 0;
+  // Around each choice of a victim, for whoever measures how long that takes.
+  virtual void on_choice(bool /*begins*/) {}
 };
 
 }  // namespace refrain::engine

@@ -1,4 +1,4 @@
-// h_DTR over the lineage. Must not change anything but the ops' visit stamps.
+// Scores over the lineage. Must not change anything but the ops' visit stamps.
 #include "engine/policy.hpp"
 
 #include <algorithm>
@@ -6,10 +6,8 @@
 
 namespace refrain::engine {
 
-Candidate DtrPolicy::score(ValueId id, double now_ns, bool may_drop, bool may_offload) {
+Candidate Policy::weigh(ValueId id, bool may_drop, bool may_offload) {
   const Value& v = lineage_.value(id);
-  // One nanosecond: a value that was touched by the op just issued is as fresh as can be, not infinitely so.
-  const double staleness_ns = std::max(now_ns - v.last_access_ns, 1.0);
   Candidate candidate;
   double cost_ns = std::numeric_limits<double>::infinity();
   if (may_offload) {
@@ -17,30 +15,60 @@ Candidate DtrPolicy::score(ValueId id, double now_ns, bool may_drop, bool may_of
     candidate.leave = Leave::kOffload;
   }
   if (may_drop) {
-    const double recompute_ns = neighbourhood_cost_ns(id);
+    const double recompute_ns = recompute_cost_ns(id);
     if (recompute_ns <= cost_ns) {
       cost_ns = recompute_ns;
       candidate.leave = Leave::kDrop;
     }
   }
-  candidate.score = cost_ns / (static_cast<double>(v.bytes) * staleness_ns);
+  candidate.rank = rank_of(v, cost_ns);
   return candidate;
 }
 
-double DtrPolicy::neighbourhood_cost_ns(ValueId id) {
+Rank Policy::least(ValueId id, bool may_ever_drop, bool may_ever_offload) const {
+  const Value& v = lineage_.value(id);
+  double cost_ns = std::numeric_limits<double>::infinity();
+  if (may_ever_offload) cost_ns = transfer(v.bytes) * (v.host ? 1 : 2);
+  if (may_ever_drop) cost_ns = std::min(cost_ns, lineage_.cost_ns(lineage_.op(v.producer)));
+  return rank_of(v, cost_ns);
+}
+
+Rank Policy::rank_of(const Value& v, double cost_ns) const {
+  const double bytes = static_cast<double>(v.bytes);
+  switch (kind_) {
+    case PolicyKind::kLru:
+    case PolicyKind::kRandom: return {.numerator = 1, .bytes = 1, .last_access_ns = v.last_access_ns};
+    case PolicyKind::kSize: return {.numerator = 1, .bytes = bytes, .last_access_ns = 0};
+    default: return {.numerator = cost_ns, .bytes = bytes, .last_access_ns = v.last_access_ns};
+  }
+}
+
+// Where the cost is no part of the score, it decides between dropping and offloading.
+double Policy::recompute_cost_ns(ValueId id) {
+  switch (kind_) {
+    case PolicyKind::kDtrLocal: return lineage_.cost_ns(lineage_.op(lineage_.value(id).producer));
+    case PolicyKind::kDtrEq:
+      return lineage_.cost_ns(lineage_.op(lineage_.value(id).producer)) + classes_.neighbours_ns(id);
+    case PolicyKind::kMsps: return neighbourhood_cost_ns(id, false);
+    default: return neighbourhood_cost_ns(id, true);
+  }
+}
+
+double Policy::neighbourhood_cost_ns(ValueId id, bool with_descendants) {
   const std::uint64_t stamp = lineage_.new_stamp();
   Op& own = lineage_.op(lineage_.value(id).producer);
   own.visited = stamp;
   double cost_ns = lineage_.cost_ns(own);
   stack_.assign(1, id);
   visit_ancestors(stamp, cost_ns);
+  if (!with_descendants) return cost_ns;
   stack_.assign(1, id);
   visit_descendants(stamp, cost_ns);
   return cost_ns;
 }
 
 // Ops behind inputs that are not at hand, and behind theirs. What the host has is copied, not computed.
-void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
+void Policy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
   while (!stack_.empty()) {
     const ValueId id = stack_.back();
     stack_.pop_back();
@@ -63,7 +91,7 @@ void DtrPolicy::visit_ancestors(std::uint64_t stamp, double& cost_ns) {
 }
 
 // Ops that would have to wait for this value, because what they made is not resident.
-void DtrPolicy::visit_descendants(std::uint64_t stamp, double& cost_ns) {
+void Policy::visit_descendants(std::uint64_t stamp, double& cost_ns) {
   while (!stack_.empty()) {
     const ValueId id = stack_.back();
     stack_.pop_back();

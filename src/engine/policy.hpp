@@ -1,9 +1,25 @@
-// Which resident value to give up, and how. Scores only: eviction itself is the engine's.
+// Which resident value to give up, and how. Scores only: eviction itself is the engine's. The policies are
+// those of Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), section 4.1 and appendix C; the
+// lowest score goes first:
+//
+//   dtr        cost of the value and its evicted neighbourhood / (bytes * staleness)
+//   dtr_eq     the same with the neighbourhood's cost from equivalence classes (lost_classes.hpp)
+//   dtr_local  cost of the value alone / (bytes * staleness)
+//   msps       cost of the value and its evicted ancestors / bytes
+//   lru        1 / staleness
+//   size       1 / bytes
+//   random     anything
+//
+// Where a value may be offloaded and that costs less than computing it again, its transfers are the cost.
 #pragma once
 
+#include <random>
 #include <vector>
 
 #include "engine/lineage.hpp"
+#include "engine/lost_classes.hpp"
+#include "engine/settings.hpp"
+#include "engine/tournament.hpp"
 
 namespace refrain::engine {
 
@@ -22,28 +38,51 @@ enum class Leave {
 };
 
 struct Candidate {
-  double score = 0;  // the lowest goes first
+  Rank rank;  // the lowest score goes first
   Leave leave = Leave::kDrop;
 };
 
-// h_DTR of Kirisame et al., "Dynamic Tensor Rematerialization" (ICLR 2021), section 4.1: the cost of
-// computing the value and its evicted neighbourhood again, divided by bytes and staleness. Where the value
-// may be offloaded and that costs less, its transfers are the cost.
-class DtrPolicy {
+class Policy {
  public:
-  explicit DtrPolicy(Lineage& lineage) : lineage_(lineage) {}
+  Policy(Lineage& lineage, PolicyKind kind) : lineage_(lineage), kind_(kind), classes_(lineage) {}
 
   TransferCost transfer;
 
-  // now_ns is the engine's clock: the sum of the costs of all ops so far.
-  Candidate score(ValueId value, double now_ns, bool may_drop, bool may_offload);
+  Candidate weigh(ValueId value, bool may_drop, bool may_offload);
+  // Of the same value if all around it were there: never above the true one, and cheap to have.
+  Rank least(ValueId value, bool may_ever_drop, bool may_ever_offload) const;
+  // Whether one that was weighed stays so until something around it changes (candidates.hpp).
+  bool keeps_weights() const noexcept { return kind_ != PolicyKind::kDtrEq; }
+  bool is_random() const noexcept { return kind_ == PolicyKind::kRandom; }
+  bool by_staleness() const noexcept { return kind_ != PolicyKind::kMsps && kind_ != PolicyKind::kSize; }
+  // The engine's clock is the sum of the costs of all ops so far.
+  double score(const Rank& rank, double now_ns) const noexcept {
+    return score_of(rank, now_ns, by_staleness());
+  }
+  std::size_t random_below(std::size_t bound) {
+    return std::uniform_int_distribution<std::size_t>(0, bound - 1)(random_);
+  }
+
+  // The value's bytes are neither on the device nor to be had from the host; and the end of that, which may
+  // be its death. Each may be told of values that the other has not been told of.
+  void on_lost(ValueId value) {
+    if (kind_ == PolicyKind::kDtrEq) classes_.add(value);
+  }
+  void on_found(ValueId value) {
+    if (kind_ == PolicyKind::kDtrEq) classes_.remove(value);
+  }
 
  private:
-  double neighbourhood_cost_ns(ValueId value);
+  Rank rank_of(const Value& v, double cost_ns) const;
+  double recompute_cost_ns(ValueId value);
+  double neighbourhood_cost_ns(ValueId value, bool with_descendants);
   void visit_ancestors(std::uint64_t stamp, double& cost_ns);
   void visit_descendants(std::uint64_t stamp, double& cost_ns);
 
   Lineage& lineage_;
+  PolicyKind kind_;
+  LostClasses classes_;
+  std::mt19937_64 random_;      // the same choices in every run
   std::vector<ValueId> stack_;  // kept between calls for its capacity
 };
 

@@ -15,6 +15,9 @@ void Engine::place(ValueId id, BufferId buffer) {
   v.resident_position = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
+  if (!v.current) strays_.push_back(id);
+  policy_.on_found(id);
+  candidates_.on_resident(id);
 }
 
 BufferId Engine::displace(ValueId id) {
@@ -26,6 +29,8 @@ BufferId Engine::displace(ValueId id) {
   residents_[v.resident_position] = residents_.back();
   lineage_.value(residents_.back()).resident_position = v.resident_position;
   residents_.pop_back();
+  candidates_.on_absent(id);
+  if (!v.at_hand()) policy_.on_lost(id);
   return buffer;
 }
 
@@ -77,8 +82,18 @@ void Engine::unlock_all() {
   plan_number_ = 0;
 }
 
+// From now on the copy of a value on probation is what counts.
+void Engine::believe_copy(ValueId id) {
+  Value& v = lineage_.value(id);
+  if (!v.on_probation) return;
+  v.on_probation = false;
+  if (v.resident()) return;
+  policy_.on_found(id);
+  candidates_.on_found(id);
+}
+
 void Engine::make_leaf(ValueId value) {
-  lineage_.value(value).on_probation = false;
+  believe_copy(value);
   lineage_.sever(value);
 }
 
@@ -114,6 +129,7 @@ void Engine::copy_in(ValueId id, BufferId to) {
 
 void Engine::on_value_dead(ValueId id) {
   Value& v = lineage_.value(id);
+  if (!v.resident()) candidates_.on_found(id);  // those that it was made from have counted it
   // Its slot may soon be another value's.
   if (v.locks != 0) std::erase(locked_, id);
   std::erase(brought_, id);
@@ -122,8 +138,9 @@ void Engine::on_value_dead(ValueId id) {
   v.locks = 0;
   v.reserves = 0;
   release_host(v);
-  if (!v.resident()) return;
-  const BufferId buffer = displace(id);
+  const BufferId buffer = v.resident() ? displace(id) : BufferId{};
+  policy_.on_found(id);
+  if (!buffer) return;
   // A buffer of the program's has already got its next version, or is about to; any other is free now.
   if (!memory_.buffer(buffer).program) memory_.give_back(buffer);
 }
@@ -226,12 +243,13 @@ bool Engine::settle_brought() {
 void Engine::drop_dead() {
   if (!plan_ran_) return;
   plan_ran_ = false;
-  for (std::size_t i = residents_.size(); i-- > 0;) {
-    const ValueId id = residents_[i];
+  std::erase_if(strays_, [this](ValueId id) {
     const Value& v = lineage_.value(id);
-    if (v.current || v.leaf() || v.locks != 0 || v.reserves != 0) continue;
+    if (!v.alive || !v.resident() || v.current || v.leaf()) return true;
+    if (v.locks != 0 || v.reserves != 0) return false;
     memory_.give_back(displace(id));
-  }
+    return true;
+  });
 }
 
 // false: not all that was queued since work was last begun has happened.

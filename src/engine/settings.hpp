@@ -1,7 +1,9 @@
 // How the engine is to behave: plain data that the caller fills from its options. No logic.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <string_view>
 
 #include "engine/ids.hpp"
 
@@ -23,10 +25,16 @@ enum class Verify : std::uint8_t { kOff, kSample, kAll };
 enum class OnMismatch : std::uint8_t { kContinue, kStop, kFail };
 enum class OnThrash : std::uint8_t { kReport, kStop, kOffload, kFail };
 
+// Which value goes first: policy.hpp says what each of them ranks by. The names are those of the option.
+enum class PolicyKind : std::uint8_t { kDtr, kDtrEq, kDtrLocal, kLru, kSize, kMsps, kRandom };
+inline constexpr std::array<std::string_view, 7> kPolicyNames = {"dtr",  "dtr_eq", "dtr_local", "lru",
+                                                                 "size", "msps",   "random"};
+
 struct Settings {
   Bytes cap_bytes = kNoCap;
   Bytes host_cap_bytes = 0;        // for copies of values in pinned host memory
   Bytes granularity_bytes = 4096;  // of the device: sizes of buffers that are not adopted are multiples of it
+  PolicyKind policy = PolicyKind::kDtr;
   Offload offload = Offload::kOff;
   Verify verify = Verify::kOff;
   OnMismatch on_mismatch = OnMismatch::kFail;

@@ -153,7 +153,7 @@ void Engine::quarantine(KernelIndex kernel) {
   }
   for (std::uint32_t i = 0; i < lineage_.value_slots(); ++i) {
     Value& v = lineage_.value({i});
-    if (v.alive && v.on_probation && evidence_for({i}) == Evidence::kQuarantined) v.on_probation = false;
+    if (v.alive && v.on_probation && evidence_for({i}) == Evidence::kQuarantined) believe_copy({i});
   }
 }
 
@@ -174,6 +174,7 @@ void Engine::watch_for_thrashing() {
     if (settings_.on_thrash == OnThrash::kOffload) {
       settings_.offload = Offload::kAuto;
       prefer_offload_ = true;
+      candidates_.reset();
     }
   }
   thrashing_ = thrashing;

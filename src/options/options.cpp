@@ -37,7 +37,7 @@ std::optional<Level> parse_level(std::string_view text) {
 template <class T>
 constexpr std::string_view kWords[] = {""};
 template <>
-constexpr std::string_view kWords<Policy>[] = {"dtr"};
+constexpr auto kWords<Policy> = engine::kPolicyNames;
 template <>
 constexpr std::string_view kWords<LogLevel>[] = {"evict"};
 template <>

@@ -35,7 +35,7 @@ using engine::Offload;
 using engine::OnMismatch;
 using engine::OnThrash;
 using engine::Verify;
-enum class Policy { kDtr };
+using Policy = engine::PolicyKind;
 enum class LogLevel { kEvict };
 enum class Children { kFollow, kOff };
 

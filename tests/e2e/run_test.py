@@ -769,7 +769,7 @@ class BadInput(Case):
         self.assert_refused(125, "did you mean --limit?", *run, "--limt", "8GiB", "--", chain)
         self.assert_refused(125, "--limit=8 is not understood; accepted: 8GiB", *run, "--limit", "8", "--", chain)
         self.assert_refused(125, "--limit=8GiBB is not understood", *run, "--limit", "8GiBB", "--", chain)
-        self.assert_refused(125, "--policy=best is not understood; accepted: dtr", *run, "--policy", "best", "--", chain)
+        self.assert_refused(125, "--policy=best is not understood; accepted: dtr, dtr_eq, dtr_local, lru, size, msps, random", *run, "--policy", "best", "--", chain)
         self.assert_refused(125, "did you mean REFRAIN_LIMIT?", *run, "--", chain, REFRAIN_LIMTI="8GiB")
         self.assert_refused(125, "REFRAIN_LIMIT=lots is not understood", *run, "--", chain, REFRAIN_LIMIT="lots")
         self.assert_refused(125, "no program given", *run)

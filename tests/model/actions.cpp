@@ -207,6 +207,8 @@ class Player {
 Script make_script(std::uint64_t seed, std::size_t actions) {
   std::mt19937_64 random(seed);
   Script script{.settings = random_settings(random), .actions = {}};
+  // From numbers of its own, so that a seed means the same program under every policy.
+  script.settings.policy = static_cast<PolicyKind>(std::mt19937_64(~seed)() % kPolicyNames.size());
   for (int i = 0; i < 3; ++i) {
     script.actions.push_back(
         {.kind = Kind::kAllocate, .buffer = static_cast<std::uint32_t>(random()), .uses = {}});
@@ -250,7 +252,9 @@ std::string to_text(const Script& script) {
   std::string text = "cap " + std::to_string(s.cap_bytes / kPage) + " pages, host " +
                      std::to_string(s.host_cap_bytes / kPage) + ", offload " +
                      std::to_string(static_cast<int>(s.offload)) + ", verify " +
-                     std::to_string(static_cast<int>(s.verify)) + ", ops " + std::to_string(s.max_ops) + "\n";
+                     std::to_string(static_cast<int>(s.verify)) + ", policy " +
+                     std::string(kPolicyNames[static_cast<std::size_t>(s.policy)]) + ", ops " +
+                     std::to_string(s.max_ops) + "\n";
   for (const Action& action : script.actions) {
     text += kNames[static_cast<int>(action.kind)];
     if (action.kind == Kind::kOp) {

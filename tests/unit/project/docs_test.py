@@ -12,7 +12,7 @@ FORMS = {
     "Level": "`0`, `1`, `2`, `3`",
     "HostLimit": "`8GiB`, `8G`, `512MiB`, `1.5G` (with a unit), `25%` of the machine's memory, or `off`",
     "Share": "`90%` (above 0, at most 100)",
-    "Policy": "`dtr`",
+    "Policy": "`dtr`, `dtr_eq`, `dtr_local`, `lru`, `size`, `msps`, `random`",
     "Offload": "`off`, `leaves`, `auto`",
     "Verify": "`off`, `sample`, `all`",
     "OnMismatch": "`continue`, `stop`, `fail`",

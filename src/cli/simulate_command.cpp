@@ -1,0 +1,215 @@
+// refrain simulate: what a cap would cost, from a log of what ran. Reading, and one run of the simulator for
+// each policy and budget; what a run is, is src/simulate.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "refrain/bytes.hpp"
+#include "report/simulation_table.hpp"
+#include "simulate/dtr_log.hpp"
+#include "simulate/published.hpp"
+#include "simulate/simulation.hpp"
+
+namespace refrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Request {
+  std::string log;
+  std::string format = "dtr";
+  std::vector<std::string> budgets;
+  std::vector<std::string> limits;
+  std::vector<std::string> policies = {"dtr"};
+  std::string deallocation = "eager";
+  std::string runtime = "engine";
+  std::string json_path;
+};
+
+struct Cap {
+  double ratio;
+  std::uint64_t bytes;
+};
+
+double parse_budget(const std::string& text) {
+  std::size_t used = 0;
+  double ratio = 0;
+  try {
+    ratio = std::stod(text, &used);
+  } catch (const std::logic_error&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size() || !(ratio > 0) || ratio > 1) {
+    throw UsageError(kBadInput,
+                     fmt::format("--budget={} is not understood; accepted: above 0, at most 1, of what the "
+                                 "run takes where nothing limits it: 0.5",
+                                 text));
+  }
+  return ratio;
+}
+
+std::vector<Cap> caps_of(const Request& request, std::uint64_t peak_bytes) {
+  std::vector<Cap> caps;
+  const auto peak = static_cast<double>(peak_bytes);
+  for (const std::string& text : request.budgets) {
+    const double ratio = parse_budget(text);
+    caps.push_back({ratio, static_cast<std::uint64_t>(std::floor(peak * ratio))});
+  }
+  for (const std::string& text : request.limits) {
+    const std::optional<std::uint64_t> bytes = parse_bytes(text);
+    if (!bytes || *bytes == 0)
+      throw UsageError(kBadInput,
+                       fmt::format("--limit={} is not understood; accepted: {}", text, kByteForms));
+    caps.push_back({static_cast<double>(*bytes) / peak, *bytes});
+  }
+  if (!caps.empty()) return caps;
+  for (int tenths = 10; tenths > 0; --tenths) {
+    const double ratio = tenths / 10.0;
+    caps.push_back({ratio, static_cast<std::uint64_t>(std::floor(peak * ratio))});
+  }
+  return caps;
+}
+
+std::vector<engine::PolicyKind> policies_of(const Request& request) {
+  std::vector<engine::PolicyKind> policies;
+  for (std::size_t i = 0; i < engine::kPolicyNames.size(); ++i) {
+    for (const std::string& name : request.policies) {
+      if (name != "all" && name != engine::kPolicyNames[i]) continue;
+      policies.push_back(static_cast<engine::PolicyKind>(i));
+      break;
+    }
+  }
+  return policies;
+}
+
+simulate::Deallocation deallocation_of(const Request& request) {
+  if (request.deallocation == "banish") return simulate::Deallocation::kBanish;
+  if (request.deallocation == "ignore") return simulate::Deallocation::kIgnore;
+  return simulate::Deallocation::kEager;
+}
+
+void check(const Request& request, const std::vector<engine::PolicyKind>& policies) {
+  if (request.runtime == "engine" && request.deallocation != "eager")
+    throw UsageError(kBadInput,
+                     fmt::format("--deallocation={} is a rule of the published runtime; accepted with "
+                                 "--runtime engine is eager",
+                                 request.deallocation));
+  for (const engine::PolicyKind policy : policies) {
+    if (simulate::is_defined(policy, deallocation_of(request))) continue;
+    throw UsageError(kBadInput,
+                     fmt::format("--policy={} is not defined where storages are banished; accepted: dtr, "
+                                 "dtr_local, lru, size, random",
+                                 engine::kPolicyNames[static_cast<std::size_t>(policy)]));
+  }
+  if (request.json_path.empty() || request.json_path == "-") return;
+  fs::path folder = fs::path(request.json_path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
+    throw UsageError(kBadInput,
+                     fmt::format("{} cannot be written: folder {} {}", request.json_path, folder.string(),
+                                 fs::is_directory(folder) ? "is not writable" : "does not exist"));
+}
+
+simulate::OperatorLog read(const std::string& path) {
+  std::ifstream file(path);
+  if (!file || fs::is_directory(path))
+    throw UsageError(kBadInput, fmt::format("log {} cannot be read: no such file, or no permission", path));
+  try {
+    return simulate::read_dtr_log(file, path);
+  } catch (const simulate::LogError& error) {
+    throw UsageError(kBadInput, error.what());
+  }
+}
+
+void write(const Request& request, const std::vector<report::SimulationRow>& rows) {
+  if (request.json_path.empty()) {
+    fmt::print("{}", report::to_text(rows));
+  } else if (request.json_path == "-") {
+    fmt::print("{}\n", report::to_json(rows).dump(2));
+  } else {
+    fmt::print("{}", report::to_text(rows));
+    std::ofstream out(request.json_path);
+    out << report::to_json(rows).dump(2) << '\n';
+    if (!out.flush()) throw UsageError(kBadInput, fmt::format("{} cannot be written", request.json_path));
+  }
+}
+
+int simulate_log(const Request& request) {
+  const std::vector<engine::PolicyKind> policies = policies_of(request);
+  check(request, policies);
+  const simulate::OperatorLog log = read(request.log);
+  const simulate::Trace trace = simulate::lower(log);
+  const simulate::TraceTotals totals = simulate::totals_of(trace);
+  if (totals.peak_bytes == 0 || totals.compute_ns == 0)
+    throw UsageError(kBadInput,
+                     fmt::format("{}: nothing in it takes memory and time; accepted are logs in which "
+                                 "something does",
+                                 request.log));
+  const std::vector<Cap> caps = caps_of(request, totals.peak_bytes);
+  std::vector<report::SimulationRow> rows;
+  Progress progress(policies.size() * caps.size());
+  for (const engine::PolicyKind policy : policies) {
+    for (const Cap& cap : caps) {
+      report::SimulationRow row{.model = fs::path(request.log).stem().string(),
+                                .policy = std::string(engine::kPolicyNames[static_cast<std::size_t>(policy)]),
+                                .budget_ratio = cap.ratio,
+                                .limit_bytes = cap.bytes,
+                                .result = {}};
+      progress.step(fmt::format("{} {} {:.3f}", row.model, row.policy, row.budget_ratio));
+      row.result =
+          request.runtime == "published"
+              ? simulate::run_published(
+                    log,
+                    {.policy = policy, .deallocation = deallocation_of(request), .budget_bytes = cap.bytes})
+              : simulate::simulate(
+                    trace, {.engine = {.cap_bytes = cap.bytes, .granularity_bytes = 1, .policy = policy},
+                            .times = {}});
+      rows.push_back(row);
+    }
+  }
+  progress.finish();
+  write(request, rows);
+  return 0;
+}
+
+}  // namespace
+
+Action add_simulate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("simulate", "Say what a cap would cost, from a log of what ran");
+  const auto request = std::make_shared<Request>();
+  std::vector<std::string> policies(engine::kPolicyNames.begin(), engine::kPolicyNames.end());
+  policies.push_back("all");
+  command->add_option("log", request->log, "the log")->required();
+  command->add_option("--format", request->format, "dtr: a log published with DTR")
+      ->check(CLI::IsMember({"dtr"}))
+      ->capture_default_str();
+  command->add_option("--budget", request->budgets,
+                      "parts of the memory that the run takes where nothing limits it: 0.5; without this and "
+                      "--limit: 1.0, 0.9 and so on to 0.1");
+  command->add_option("--limit", request->limits, "the same as sizes: 8GiB, 512MiB");
+  command->add_option("--policy", request->policies, "what is evicted first; all: each of them")
+      ->check(CLI::IsMember(policies))
+      ->capture_default_str();
+  command
+      ->add_option("--deallocation", request->deallocation,
+                   "what becomes of memory that the program frees: eager: given up, and computed again where "
+                   "needed; banish: given up for ever; ignore: nothing")
+      ->check(CLI::IsMember({"eager", "banish", "ignore"}))
+      ->capture_default_str();
+  command
+      ->add_option("--runtime", request->runtime,
+                   "engine: refrain's own, the one that runs programs; published: that of the DTR authors' "
+                   "simulator, rule by rule")
+      ->check(CLI::IsMember({"engine", "published"}))
+      ->capture_default_str();
+  command->add_option("--json", request->json_path, "write JSON to this file, or to standard output for -");
+  return [request] { return simulate_log(*request); };
+}
+
+}  // namespace refrain::cli

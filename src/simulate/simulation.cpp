@@ -1,0 +1,117 @@
+// Feeding a trace to the engine, op by op. Must not help the engine: it sees what a program would show it.
+#include "simulate/simulation.hpp"
+
+#include "engine/engine.hpp"
+
+namespace refrain::simulate {
+namespace {
+
+using engine::BufferId;
+using engine::Status;
+
+// Takes the time of choices; everything else is in the engine's statistics.
+class DecisionClock final : public engine::Observer {
+ public:
+  DecisionTimes times;
+  void on_choice(bool begins) override { begins ? times.begin() : times.end(); }
+  void on_evict(const engine::Eviction&) override {}
+  void on_rematerialise(const engine::Rematerialisation&) override {}
+  void on_out_of_memory(const engine::OutOfMemory&) override {}
+  void on_save(const engine::Saved&) override {}
+  void on_mismatch(const engine::Mismatch&) override {}
+  void on_thrash(const engine::Thrashing&) override {}
+};
+
+class Simulation {
+ public:
+  Simulation(const Trace& trace, const SimulationSettings& settings)
+      : trace_(trace),
+        settings_(settings),
+        device_(trace, settings.times),
+        engine_(device_, clock_, settings.engine),
+        buffers_(trace.buffers.size()) {
+    engine_.set_transfer_cost(settings.times.host_copy);
+    for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+      engine_.set_cost_ns(i, trace.ops[i].cost_ns);
+      result_.base_ns += trace.ops[i].cost_ns;
+    }
+  }
+
+  Result run() {
+    for (const TraceStep& step : trace_.steps) {
+      if (step.kind == TraceStep::Kind::kFree) {
+        if (buffers_[step.index]) engine_.free(buffers_[step.index]);
+        buffers_[step.index] = {};
+      } else if (!carry_out(step.index)) {
+        break;
+      }
+    }
+    if (result_.outcome == Outcome::kOk) bring_what_is_wanted();
+    const engine::Statistics& s = engine_.statistics();
+    result_.total_ns = s.program_cost_ns + s.replayed_cost_ns;
+    result_.device_ns = device_.now_ns();
+    result_.peak_bytes = engine_.memory().peak_held_bytes();
+    result_.evictions = s.evictions;
+    result_.rematerialisations = s.rematerialisations;
+    result_.decisions = clock_.times;
+    return result_;
+  }
+
+ private:
+  bool carry_out(std::uint32_t index) {
+    const TraceOp& op = trace_.ops[index];
+    uses_.clear();
+    for (const TraceUse& use : trace_.uses(op)) {
+      BufferId& buffer = buffers_[use.buffer];
+      if (!buffer) buffer = engine_.allocate(whole_pages(trace_.buffers[use.buffer].bytes));
+      if (!buffer) return fail(Outcome::kOutOfMemory);
+      uses_.push_back({.buffer = buffer, .read = use.read, .written = use.written, .whole = use.whole});
+    }
+    if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
+    device_.run(index);
+    engine_.commit(uses_, op.replayable, index, index);
+    return !thrashed() || fail(Outcome::kThrashed);
+  }
+
+  std::uint64_t whole_pages(std::uint64_t bytes) const {
+    const std::uint64_t unit = settings_.engine.granularity_bytes;
+    return (bytes + unit - 1) / unit * unit;
+  }
+
+  // One after the other, each held from then on: all of them are there at once in the end.
+  void bring_what_is_wanted() {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      if (!trace_.buffers[i].wanted || !buffers_[i]) continue;
+      const engine::BufferUse use{.buffer = buffers_[i], .read = true};
+      if (engine_.prepare({&use, 1}) != Status::kOk) return void(fail(Outcome::kOutOfMemory));
+      engine_.abandon();
+      engine_.hold(buffers_[i]);
+      if (thrashed()) return void(fail(Outcome::kThrashed));
+    }
+  }
+
+  bool thrashed() const {
+    return engine_.statistics().replayed_cost_ns > (settings_.most_total_over_base - 1) * result_.base_ns;
+  }
+  bool fail(Outcome outcome) {
+    result_.outcome = outcome;
+    return false;
+  }
+
+  const Trace& trace_;
+  const SimulationSettings& settings_;
+  DecisionClock clock_;
+  VirtualDevice device_;
+  engine::Engine engine_;
+  std::vector<BufferId> buffers_;  // by buffer of the trace; none: not there (yet, or any longer)
+  std::vector<engine::BufferUse> uses_;
+  Result result_;
+};
+
+}  // namespace
+
+Result simulate(const Trace& trace, const SimulationSettings& settings) {
+  return Simulation(trace, settings).run();
+}
+
+}  // namespace refrain::simulate

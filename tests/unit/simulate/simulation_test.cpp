@@ -1,0 +1,131 @@
+// A trace through the engine on the virtual device: by hand where it is small, beside the published runtime
+// where it is not.
+#include <gtest/gtest.h>
+
+#include "dtr_data.hpp"
+#include "simulate/dtr_log.hpp"
+#include "simulate/published.hpp"
+#include "simulate/simulation.hpp"
+
+namespace refrain::simulate {
+namespace {
+
+// A chain forwards and back: a leaf, `length` values made one from the other, then each is read again from
+// the last to the first and freed. All of 10 bytes, each op of 100 ns.
+Trace chain(std::uint32_t length) {
+  Trace trace;
+  trace.names = {"f"};
+  const auto op = [&](std::vector<TraceUse> uses, double cost_ns, bool replayable = true) {
+    trace.steps.push_back({TraceStep::Kind::kOp, static_cast<std::uint32_t>(trace.ops.size())});
+    trace.ops.push_back({.name = 0,
+                         .replayable = replayable,
+                         .cost_ns = cost_ns,
+                         .first_use = trace.all_uses.size(),
+                         .use_count = static_cast<std::uint32_t>(uses.size())});
+    trace.all_uses.insert(trace.all_uses.end(), uses.begin(), uses.end());
+  };
+  trace.buffers.assign(length + 1, {.bytes = 10, .wanted = false});
+  op({{.buffer = 0, .written = true, .whole = true}}, 0, false);
+  for (std::uint32_t i = 1; i <= length; ++i) {
+    op({{.buffer = i - 1, .read = true}, {.buffer = i, .written = true, .whole = true}}, 100);
+  }
+  for (std::uint32_t i = length; i >= 1; --i) {
+    op({{.buffer = i, .read = true}}, 100);
+    trace.steps.push_back({TraceStep::Kind::kFree, i});
+  }
+  return trace;
+}
+
+Result run(const Trace& trace, std::uint64_t cap_bytes, const DeviceTimes& times = {}) {
+  return simulate(trace, {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1}, .times = times});
+}
+
+TEST(Simulation, WithoutPressureTheTotalIsTheBase) {
+  const Result result = run(chain(10), 110);
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_EQ(result.base_ns, 2000);
+  EXPECT_EQ(result.total_ns, 2000);
+  EXPECT_EQ(result.peak_bytes, 110u);
+  EXPECT_EQ(result.evictions, 0u);
+  EXPECT_EQ(result.decisions.count(), 0u);
+}
+
+TEST(Simulation, WhatIsEvictedCostsItsOpsAgain) {
+  // The leaf and all values but one fit: one goes, and comes back by one op.
+  const Result result = run(chain(10), 100);
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_EQ(result.total_ns, 2100);
+  EXPECT_EQ(result.peak_bytes, 100u);
+  EXPECT_EQ(result.evictions, 1u);
+  EXPECT_EQ(result.rematerialisations, 1u);
+  EXPECT_EQ(result.decisions.count(), 1u);
+}
+
+TEST(Simulation, WhatCannotBeHeldIsOutOfMemoryAndWhatComesToNothingIsStopped) {
+  EXPECT_EQ(run(chain(10), 19).outcome, Outcome::kOutOfMemory);
+  // With three at a time, each of forty values takes its whole chain again.
+  const Result result = run(chain(40), 30);
+  EXPECT_EQ(result.outcome, Outcome::kThrashed);
+  EXPECT_GT(result.total_ns, result.base_ns);
+}
+
+TEST(Simulation, WhatIsWantedAtTheEndIsBroughtBack) {
+  Trace trace = chain(4);
+  trace.steps.clear();
+  for (std::uint32_t i = 0; i <= 4; ++i) trace.steps.push_back({TraceStep::Kind::kOp, i});
+  trace.buffers[1].wanted = true;
+  trace.buffers[2].wanted = true;
+  // 3 and 4 pushed 1 out, and 2 or 3 with it.
+  const Result result = run(trace, 30);
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_GE(result.total_ns, result.base_ns + 100 - 400);
+  EXPECT_GT(result.rematerialisations, 0u);
+  trace.buffers[3].wanted = true;
+  EXPECT_EQ(run(trace, 30).outcome, Outcome::kOutOfMemory) << "three wanted and the leaf are more than three";
+}
+
+TEST(Simulation, PageMappingTakesTheTimeItIsGiven) {
+  const Result result = run(chain(10), 1000, {.create_ns = 7, .map_ns = 3});
+  EXPECT_EQ(result.total_ns, 2000);
+  EXPECT_EQ(result.device_ns, 2000 + 11 * (7 + 3));
+}
+
+TEST(DecisionTimes, QuantilesAreWithinASixteenth) {
+  DecisionTimes times;
+  EXPECT_EQ(times.quantile_ns(0.5), 0);
+  for (int i = 1; i <= 1000; ++i) times.add(i);
+  EXPECT_EQ(times.count(), 1000u);
+  EXPECT_NEAR(times.quantile_ns(0.5), 500, 500 / 16.0);
+  EXPECT_NEAR(times.quantile_ns(0.99), 990, 990 / 16.0);
+}
+
+// The engine decides by the same h_DTR, so that it can only gain from knowing no views, freeing what was
+// computed on the way, and holding less of a chain at once. Where hardly anything is computed again the two
+// are the same.
+TEST(Simulation, TheEngineIsAsGoodAsThePublishedRuntime) {
+  NEED_DTR_DATA();
+  int solved = 0;
+  int published_solved = 0;
+  for (auto& row : read_csv(dtr_data() / "models.csv")) {
+    std::ifstream file(dtr_data() / row["log"]);
+    const OperatorLog log = read_dtr_log(file, row["log"]);
+    const Trace trace = lower(log);
+    const std::uint64_t peak_bytes = totals_of(trace).peak_bytes;
+    for (int tenths = 10; tenths > 0; --tenths) {
+      SCOPED_TRACE(row["model"] + " " + std::to_string(tenths));
+      const std::uint64_t cap_bytes = peak_bytes * static_cast<std::uint64_t>(tenths) / 10;
+      const Result mine = run(trace, cap_bytes);
+      EXPECT_LE(mine.peak_bytes, cap_bytes);
+      const Result theirs = run_published(log, {.budget_bytes = cap_bytes});
+      solved += mine.outcome == Outcome::kOk ? 1 : 0;
+      published_solved += theirs.outcome == Outcome::kOk ? 1 : 0;
+      if (theirs.outcome != Outcome::kOk) continue;
+      ASSERT_EQ(mine.outcome, Outcome::kOk);
+      EXPECT_LT(mine.total_over_base(), theirs.total_over_base() + (tenths >= 8 ? 0.002 : 0.03));
+    }
+  }
+  EXPECT_GT(solved, published_solved);
+}
+
+}  // namespace
+}  // namespace refrain::simulate

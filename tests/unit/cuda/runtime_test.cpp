@@ -18,8 +18,9 @@ class RuntimeOverDriver : public WithDriver {
     copy_ = function<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)>("cuMemcpyDtoDAsync_v2");
     write_ = function<CUresult(CUdeviceptr, const void*, std::size_t)>("cuMemcpyHtoD_v2");
   }
-  std::unique_ptr<Runtime> make(std::uint64_t limit_bytes) {
-    return std::make_unique<Runtime>(driver_, observer_, limited_to(limit_bytes),
+  std::unique_ptr<Runtime> make(std::uint64_t limit_bytes) { return make(limited_to(limit_bytes)); }
+  std::unique_ptr<Runtime> make(const options::Options& options) {
+    return std::make_unique<Runtime>(driver_, observer_, options,
                                      [this](const std::string& text) { notes_.push_back(text); });
   }
   CUdeviceptr allocate(Runtime& runtime, std::size_t bytes = kBytes) {
@@ -63,14 +64,20 @@ TEST_F(RuntimeOverDriver, FillsComeBackAfterEviction) {
 }
 
 TEST_F(RuntimeOverDriver, CopiesToTheHostAreTimed) {
-  const auto runtime = make(4 * kBytes);
+  options::Options options = limited_to(4 * kBytes);
+  options.offload.value = engine::Offload::kLeaves;
+  options.host_limit.value.kind = options::Limit::Kind::kBytes;
+  options.host_limit.value.bytes = 64 * kBytes;
+  const auto runtime = make(options);
   const engine::TransferCost assumed;
-  std::vector<CUdeviceptr> buffers;
-  for (unsigned i = 0; i < 12; ++i) {
-    buffers.push_back(allocate(*runtime));
-    ASSERT_EQ(fill(*runtime, buffers.back(), i), CUDA_SUCCESS);
+  const std::vector<unsigned> host(kBytes / 4, 77);
+  for (unsigned i = 0; i < 8; ++i) {
+    const CUdeviceptr buffer = allocate(*runtime);
+    ASSERT_EQ(runtime->copy_from_host(CU_STREAM_LEGACY, buffer, host.data(), kBytes, true,
+                                      [&] { return write_(buffer, host.data(), kBytes); }),
+              CUDA_SUCCESS);
   }
-  ASSERT_GT(runtime->engine()->statistics().offloads, 0u) << "of what is on probation";
+  ASSERT_GT(runtime->engine()->statistics().offloads, 0u) << "leaves go nowhere else";
   const engine::TransferCost& measured = runtime->engine()->transfer_cost();
   EXPECT_GT(measured(kBytes), 0);
   EXPECT_NE(measured(kBytes), assumed(kBytes));

@@ -143,9 +143,20 @@ std::size_t Runtime::library_pages(std::size_t bytes) {
 }
 
 CUresult Runtime::library_allocates(std::size_t bytes, Call call) {
-  if (inside_library != Inside::kReplay) return external_locked(bytes, call);
+  if (inside_library != Inside::kReplay) {
+    const CUresult result = external_locked(bytes, call);
+    // A replay is going to want the same, on a handle of its own, at a moment when no room can be made.
+    if (result == CUDA_SUCCESS && engine_->charge_external(bytes) == engine::Status::kOk)
+      replay_bytes_ += bytes;
+    return result;
+  }
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) library_bytes_ += static_cast<std::int64_t>(bytes);
+  if (result == CUDA_SUCCESS) {
+    const std::uint64_t foreseen = std::min<std::uint64_t>(bytes, replay_bytes_);
+    replay_bytes_ -= foreseen;
+    library_bytes_ += static_cast<std::int64_t>(bytes - foreseen);
+    counters_.unmanaged_bytes += foreseen;
+  }
   return result;
 }
 

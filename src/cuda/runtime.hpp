@@ -253,6 +253,7 @@ class Runtime {
   std::uint64_t device_bytes_ = 0;
   Counters counters_;
   std::int64_t library_bytes_ = 0;          // not yet counted
+  std::uint64_t replay_bytes_ = 0;          // counted, for what replays are going to allocate
   std::vector<CUdeviceptr> library_freed_;  // not yet freed
 
   // Of the op being handled; members for their capacity.

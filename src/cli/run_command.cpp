@@ -15,6 +15,7 @@
 #include "access/manifest.hpp"
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
+#include "cli/frameworks.hpp"
 #include "cli/program_file.hpp"
 #include "cli/surroundings.hpp"
 #include "options/options.hpp"
@@ -35,6 +36,7 @@ struct Request {
   bool no_log = false;
   bool quiet = false;
   bool dry_run = false;
+  bool no_adapt = false;
 };
 
 // Flags over environment over defaults. Throws on the first thing that is wrong.
@@ -100,6 +102,19 @@ std::map<std::string, std::string> variables_of(const options::Options& options,
 #undef OPTION
   add_preload(variables, libraries, simulated);
   return variables;
+}
+
+// What the user has set stays as it is.
+void adapt(std::map<std::string, std::string>& variables, const ProgramFile& program, bool quiet) {
+  for (const Adaptation& adaptation : adaptations_for(program)) {
+    if (std::getenv(adaptation.variable.c_str())) continue;
+    variables[adaptation.variable] = adaptation.value;
+    if (quiet) continue;
+    fmt::print(
+        stderr,
+        "refrain: {} found: {}={} is set, so that each tensor is an allocation of its own (--no-adapt)\n",
+        adaptation.framework, adaptation.variable, adaptation.value);
+  }
 }
 
 // The program's own peak, from a run without a limit whose output nobody sees.
@@ -175,6 +190,7 @@ int run(const Request& request, const std::vector<std::string>& words) {
   check_program(program, simulated);
   check_log(options, words[0].substr(words[0].rfind('/') + 1));
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
+  if (!request.no_adapt) adapt(variables, program, request.quiet);
   if (request.measure) {
     if (options.limit.value.kind != options::Limit::Kind::kPercent) {
       throw UsageError(kOwnFailure, "--measure needs a limit in percent: --limit 50% --measure");
@@ -249,6 +265,9 @@ Action add_run(CLI::App& app, const std::vector<std::string>& program) {
                     "a limit in percent is of the program's own peak: the program runs twice, first without "
                     "a limit and unseen");
   command->add_flag("--no-log", request->no_log, "no log, whatever REFRAIN_LOG says");
+  command->add_flag(
+      "--no-adapt", request->no_adapt,
+      "set no variable of PyTorch, TensorFlow or JAX, where the program could import one of them");
   command->add_flag("-q,--quiet", request->quiet, "nothing from refrain on standard error");
   command->add_flag_callback(
       "-v", [request] { request->flags["REFRAIN_VERBOSE"] = "2"; }, "the same as --verbose 2");

@@ -120,6 +120,45 @@ class Children(Case):
         self.assertGreater(self.log()[-1]["evictions"], 0)
 
 
+class Frameworks(Case):
+    """A Python program that could import PyTorch is given the setting for one allocation a tensor, and told so."""
+
+    VARIABLE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
+    SHOW = f"import os; print(os.environ.get('{VARIABLE}'))"
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "modules/torch").mkdir(parents=True)
+        (self.folder / "modules/torch/__init__.py").write_text("raise SystemExit('it is only looked for')\n")
+
+    def show(self, *options, program=("python3", "-c", SHOW), **variables):
+        variables.setdefault("PYTHONPATH", str(self.folder / "modules"))
+        done = self.refrain("run", "--device", "sim", "--no-log", *options, "--", *program, **variables)
+        self.assert_ok(done)
+        return done.stdout.strip(), done.stderr
+
+    def test_it_is_set_and_said(self):
+        value, said = self.show()
+        self.assertEqual(value, "1")
+        self.assertIn(f"refrain: PyTorch found: {self.VARIABLE}=1 is set", said)
+        self.assertNotIn("TensorFlow", said)
+
+    def test_not_where_it_is_not_wanted_or_set_already(self):
+        self.assertEqual(self.show("--no-adapt")[0], "None")
+        value, said = self.show(**{self.VARIABLE: "0"})
+        self.assertEqual((value, "found" in said), ("0", False))
+
+    def test_not_without_the_framework_or_without_python(self):
+        self.assertEqual(self.show(PYTHONPATH="")[0], "None")
+        self.assertEqual(self.show(program=("sh", "-c", f"echo ${self.VARIABLE}"))[0], "")
+
+    def test_scripts_count_by_their_first_line(self):
+        script = self.folder / "train.py"
+        script.write_text(f"#!/usr/bin/env python3\n{self.SHOW}\n")
+        script.chmod(0o755)
+        self.assertEqual(self.show(program=(str(script),))[0], "1")
+
+
 class Check(Case):
     def test_without_a_program_it_says_what_is_here(self):
         done = self.refrain("check", "--device", "sim")

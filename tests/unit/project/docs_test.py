@@ -45,7 +45,7 @@ def options_page(root):
         lines.append(f"| `{variable}` | `{flag}` | {shown} | {FORMS[kind]} | {meaning} |")
     lines += [
         "",
-        "Only `refrain run` has `--device`, `--measure`, `--no-log`, `-q`, `-v` and `-n` (`--dry-run`): see `refrain run --help`.",
+        "Only `refrain run` has `--device`, `--measure`, `--no-log`, `--no-adapt`, `-q`, `-v` and `-n` (`--dry-run`): see `refrain run --help`.",
         "It also names a log where you do not: `refrain.%e.%p.%t.jsonl` in the current folder; `--no-log` keeps it from that.",
         "What it passes on reaches the program as variables, so the log's header calls their source `environment`.",
     ]

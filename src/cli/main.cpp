@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -79,6 +80,9 @@ int main(int argc, char** argv) {
   } catch (const UsageError& error) {
     fmt::print(stderr, "refrain: {}\n", error.what());
     return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {  // a folder that may not be looked into
+    fmt::print(stderr, "refrain: {}\n", error.what());
+    return is_run ? kOwnFailure : kBadInput;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
       return app.exit(error);  // --help, --version

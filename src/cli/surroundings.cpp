@@ -23,7 +23,10 @@ std::string prepend(const char* variable, const std::string& value, char separat
 }  // namespace
 
 Libraries find_libraries() {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  if (error)
+    throw UsageError(kOwnFailure, "where refrain is installed cannot be found out: /proc is not mounted");
   Libraries out;
   out.preload = (here / "lib" / "librefrain.so").string();
   const fs::path installed = here / "lib" / "refrain" / "simgpu";

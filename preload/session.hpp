@@ -11,6 +11,7 @@
 #include "access/manifest.hpp"
 #include "cuda/runtime.hpp"
 #include "options/options.hpp"
+#include "trace/recorder.hpp"
 #include "trace/writer.hpp"
 
 namespace refrain::preload {
@@ -34,6 +35,7 @@ class Session final : private engine::Observer {
  private:
   Session();
   void start_log();
+  void start_record();
   std::optional<access::Manifest> read_manifest();
   void give_manifest(access::Manifest manifest);
   void announce() const;
@@ -53,11 +55,18 @@ class Session final : private engine::Observer {
   void on_save(const engine::Saved& saved) override;
   void on_mismatch(const engine::Mismatch& mismatch) override;
   void on_thrash(const engine::Thrashing& thrashing) override;
+  void on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) override;
+  void on_free(engine::BufferId buffer) override;
+  void on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,
+             engine::Payload payload) override;
+  void on_barrier() override;
+  void on_cost(std::uint32_t cost_class, double ns) override;
 
   options::Options options_;
   cuda::Driver driver_;
   std::unique_ptr<cuda::Runtime> runtime_;
   trace::Writer log_;
+  trace::Recorder record_;
   std::string log_path_;
   std::atomic<bool> managing_{false};
   std::atomic<bool> ending_{false};

@@ -88,6 +88,7 @@ Session::Session() : process_(getpid()) {
     return;
   }
   start_log();
+  start_record();
   engine::Observer& observer = *this;
   runtime_ = std::make_unique<cuda::Runtime>(driver_, observer, options_, [this](const std::string& text) {
     say(1, text);
@@ -154,6 +155,13 @@ void Session::start_log() {
                      {"start", utc_now()},
                      {"driver", version},
                      {"options", values}});
+}
+
+void Session::start_record() {
+  if (options_.record.value.empty()) return;
+  const std::string path = trace::expand_path(options_.record.value, program_);
+  const std::string error = record_.open(path, options_.force.value, program_);
+  if (!error.empty()) say(0, "error: " + error + "; there is no record");
 }
 
 void Session::announce() const {
@@ -242,6 +250,7 @@ void Session::finish() {
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
   renew_metrics(true);
   log_.end(end);
+  record_.end();
   if (options_.summary.value == "off") return;
   const std::string text = report::to_text(report::from_totals(end, log_path_, t_ns));
   if (options_.summary.value == "stderr") {
@@ -304,6 +313,30 @@ void Session::mark(std::string_view name) {
 event::End Session::statistics() {
   const std::lock_guard lock(runtime_->mutex());
   return totals();
+}
+
+void Session::on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
+  record_.buffer(buffer, bytes, stays);
+}
+
+void Session::on_free(engine::BufferId buffer) {
+  record_.free(buffer);
+}
+
+void Session::on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,
+                    engine::Payload payload) {
+  if (!record_.is_open()) return;
+  if (replayable && record_.is_new(cost_class))
+    record_.name(cost_class, std::string(runtime_->name_of(payload)));
+  record_.op(uses, replayable, cost_class);
+}
+
+void Session::on_barrier() {
+  record_.barrier();
+}
+
+void Session::on_cost(std::uint32_t cost_class, double ns) {
+  record_.cost(cost_class, ns);
 }
 
 void Session::on_evict(const engine::Eviction& e) {

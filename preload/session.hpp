@@ -12,6 +12,7 @@
 #include "access/manifest.hpp"
 #include "cuda/runtime.hpp"
 #include "options/options.hpp"
+#include "trace/recorder.hpp"
 #include "trace/writer.hpp"
 
 namespace refrain::preload {
@@ -42,6 +43,7 @@ class Session final : private engine::Observer {
  private:
   Session();
   void start_log();
+  void start_record();
   std::optional<access::Manifest> read_manifest();
   void give_manifest(access::Manifest manifest);
   void announce() const;
@@ -62,11 +64,18 @@ class Session final : private engine::Observer {
   void on_save(const engine::Saved& saved) override;
   void on_mismatch(const engine::Mismatch& mismatch) override;
   void on_thrash(const engine::Thrashing& thrashing) override;
+  void on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) override;
+  void on_free(engine::BufferId buffer) override;
+  void on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,
+             engine::Payload payload) override;
+  void on_barrier() override;
+  void on_cost(std::uint32_t cost_class, double ns) override;
 
   options::Options options_;
   cuda::Driver driver_;
   std::unique_ptr<cuda::Runtime> runtime_;
   trace::Writer log_;
+  trace::Recorder record_;
   std::string log_path_;
   std::string metrics_path_;
   std::string program_;

@@ -88,7 +88,8 @@ bool check_run(const std::string& path, const std::vector<std::string>& words, c
   const fs::path log = fs::temp_directory_path() / fmt::format("refrain-check-{}.jsonl", getpid());
   std::map<std::string, std::string> variables{{"REFRAIN_LIMIT", "off"}, {"REFRAIN_LOG", log.string()},
                                                {"REFRAIN_FORCE", "1"},   {"REFRAIN_SUMMARY", "off"},
-                                               {"REFRAIN_VERBOSE", "0"}, {"REFRAIN_METRICS", ""}};
+                                               {"REFRAIN_VERBOSE", "0"}, {"REFRAIN_METRICS", ""},
+                                               {"REFRAIN_RECORD", ""}};
   add_preload(variables, libraries, simulated);
   const ChildResult result = run_child(path, words, environment_with(variables), true);
   std::ifstream file(log);

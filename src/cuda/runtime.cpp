@@ -53,6 +53,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.on_mismatch = options.on_mismatch.value;
   settings_.on_thrash = options.on_thrash.value;
   settings_.policy = options.policy.value;
+  recording_ = !options.record.value.empty();
   settings_.thrash_share = options.thrash_share.value.value;
 }
 

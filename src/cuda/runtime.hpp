@@ -218,6 +218,7 @@ class Runtime {
 
   const Driver& driver_;
   engine::Observer& observer_;
+  bool recording_ = false;  // costs are wanted, whatever is evicted
   options::Limit limit_;
   engine::Settings settings_;  // but for what the device says
   Note note_;

@@ -57,7 +57,7 @@ void Runtime::collect_costs() {
   if (const auto cost = device_->transfer_cost()) engine_->set_transfer_cost(*cost);
   if (!costs_.waiting()) return;
   // Asking the driver costs more than the answer is worth until something may have to be evicted.
-  if (engine_->memory().used_bytes() < cap_bytes_ / 2) return;
+  if (!recording_ && engine_->memory().used_bytes() < cap_bytes_ / 2) return;
   costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
 }
 

@@ -49,7 +49,7 @@ void Candidates::on_found(ValueId value) {
 // values at the end have counted it.
 void Candidates::walk(ValueId start, bool down) {
   make_slots();
-  std::vector<std::uint32_t>& walked = walked_[down ? 1 : 0];
+  std::vector<std::uint64_t>& walked = walked_[down ? 1 : 0];
   const auto reach = [&](ValueId id) {
     if (!id) return;
     const Value& v = lineage_.value(id);

@@ -85,8 +85,8 @@ class Candidates {
   std::vector<Aside> aside_;
   // Lost values that a walk has been through since the last decision, each way: what is behind them has been
   // lowered, and only decisions raise bounds.
-  std::uint32_t epoch_ = 1;
-  std::vector<std::uint32_t> walked_[2];
+  std::uint64_t epoch_ = 1;
+  std::vector<std::uint64_t> walked_[2];
   std::vector<ValueId> stack_;
 };
 

@@ -18,7 +18,10 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       record_bound_(settings.max_ops) {}
 
 BufferId Engine::own(BufferId buffer) {
-  if (buffer) memory_.buffer(buffer).program = true;
+  if (!buffer) return buffer;
+  Buffer& b = memory_.buffer(buffer);
+  b.program = true;
+  observer_.on_buffer(buffer, b.adopted ? 0 : b.bytes, b.pinned);
   return buffer;
 }
 
@@ -56,8 +59,10 @@ BufferId Engine::allocate_pinned(Bytes bytes) {
 }
 
 Status Engine::back_for_good(BufferId buffer) {
-  if (!obtain(buffer)) return told(out_of_memory(memory_.buffer(buffer).bytes));
-  memory_.buffer(buffer).pinned = true;
+  Buffer& b = memory_.buffer(buffer);
+  if (!obtain(buffer)) return told(out_of_memory(b.bytes));
+  b.pinned = true;
+  observer_.on_buffer(buffer, b.bytes, true);
   return Status::kOk;
 }
 
@@ -75,6 +80,7 @@ void Engine::retire(ValueId id) {
 }
 
 void Engine::free(BufferId buffer) {
+  observer_.on_free(buffer);
   Buffer& b = memory_.buffer(buffer);
   b.program = false;
   const ValueId current = b.current;
@@ -142,6 +148,7 @@ void Engine::abandon() {
 
 bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
                     Payload payload) {
+  observer_.on_op(uses, replayable, cost_class, payload);
   now_ns_ += lineage_.cost_ns(cost_class);
   statistics_.program_cost_ns += lineage_.cost_ns(cost_class);
   if (trust_.quarantined(cost_class)) replayable = false;
@@ -226,6 +233,7 @@ Status Engine::prepare_barrier() {
 }
 
 void Engine::commit_barrier() {
+  observer_.on_barrier();
   unlock_all();
   // Severed one by one, nothing that was evicted is left to be lost: all that the program can read is
   // resident.

@@ -20,6 +20,7 @@
 #include "engine/policy.hpp"
 #include "engine/settings.hpp"
 #include "engine/trust.hpp"
+#include "engine/use.hpp"
 
 namespace refrain::engine {
 
@@ -30,20 +31,6 @@ enum class Status {
                  // evicted
   kCorrupt,      // a value came back different, or thrashing is to be an error; the observer has been told
 };
-
-// One buffer that an op touches; a buffer appears once. whole: every byte is written and nothing of the old
-// contents is read, so that the old version is no input. undefined: a workspace, written but of no interest
-// to anybody, before or after.
-struct BufferUse {
-  BufferId buffer;
-  bool read = false;
-  bool written = false;
-  bool whole = false;
-  bool undefined = false;
-};
-inline bool needs_contents(const BufferUse& use) noexcept {
-  return !use.undefined && (use.read || !use.whole);
-}
 
 struct Statistics {
   std::uint64_t evictions = 0;
@@ -82,7 +69,10 @@ class Engine final : private Lineage::Collector {
   // Gives a buffer without contents pages that stay, never to be evicted.
   Status back_for_good(BufferId buffer);
   // Only the range of the buffer is still of use, for parts of it. It was never touched.
-  void keep_range_only(BufferId buffer) { memory_.buffer(buffer).program = false; }
+  void keep_range_only(BufferId buffer) {
+    memory_.buffer(buffer).program = false;
+    observer_.on_free(buffer);
+  }
   // The program has freed it. Its range may serve later allocations of the same size, unless an evicted
   // value's lineage needs the contents: then it is kept aside until that need ends.
   void free(BufferId buffer);
@@ -116,6 +106,7 @@ class Engine final : private Lineage::Collector {
   void set_cost_ns(std::uint32_t cost_class, double ns) {
     if (ns < lineage_.cost_ns(cost_class)) candidates_.reset();
     lineage_.set_cost_ns(cost_class, ns);
+    observer_.on_cost(cost_class, ns);
   }
   // Which kernel the ops of a class launch; a class that is never described has none.
   void describe_class(std::uint32_t cost_class, KernelIndex kernel) { trust_.describe(cost_class, kernel); }

@@ -7,6 +7,7 @@
 #include "engine/ids.hpp"
 #include "engine/policy.hpp"
 #include "engine/trust.hpp"
+#include "engine/use.hpp"
 
 namespace refrain::engine {
 
@@ -80,6 +81,18 @@ class Observer {
   virtual void on_save(const Saved& saved) = 0;
   virtual void on_mismatch(const Mismatch& mismatch) = 0;
   virtual void on_thrash(const Thrashing& thrashing) = 0;
+
+  // What the program does, for whoever records it. bytes: of the buffer's own pages, 0 where it has none;
+  // stays: they are backed at once and never evicted; that may be said of a buffer later. A buffer may be
+  // freed twice.
+  virtual void on_buffer(BufferId /*buffer*/, Bytes /*bytes*/, bool /*stays*/) {}
+  virtual void on_free(BufferId /*buffer*/) {}
+  // As given to `commit`; the payload is still there.
+  virtual void on_op(std::span<const BufferUse> /*uses*/, bool /*replayable*/, std::uint32_t /*cost_class*/,
+                     Payload /*payload*/) {}
+  virtual void on_barrier() {}
+  virtual void on_cost(std::uint32_t /*cost_class*/, double /*ns*/) {}
+
   // Around each choice of a victim, for whoever measures how long that takes.
   virtual void on_choice(bool /*begins*/) {}
 };

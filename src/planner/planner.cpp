@@ -1,0 +1,194 @@
+// See planner.hpp. Simulated annealing: a few recomputations are taken out, what is then over the cap is
+// repaired, what now fits is left out; the outcome is kept if it is not much worse.
+#include "planner/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace refrain::planner {
+namespace {
+
+// All measured on the published logs (docs/planning.md).
+constexpr double kFirstShare = 0.3;         // of the excess, dropped at one look at the prices
+constexpr double kFirstPrice = 0.1;         // of the mean compute time per byte of the peak
+constexpr double kHot = 1.0, kCold = 0.01;  // temperatures, in mean costs of a recomputation
+constexpr double kNoise = 1.0;
+constexpr std::size_t kMostRemoved = 3;
+constexpr std::uint32_t kNear = 16;  // stages
+constexpr std::size_t kFillTries = 32;
+constexpr unsigned kTrialBits = 7;  // up to 2^6 trials
+constexpr unsigned kFewTrialBits = 4;
+constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 100, kRounds = 50;
+constexpr double kStep = 0.9;  // how far the cap is lowered at once
+constexpr int kMovesBetweenSteps = 320;
+
+}  // namespace
+
+Planner::Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32_t seed)
+    : iteration_(iteration),
+      random_(seed),
+      editor_(iteration, cap_bytes),
+      repair_(editor_, random_),
+      trial_bits_(kTrialBits) {
+  for (const Op& op : iteration.ops) base_ns_ += op.cost_ns;
+  const std::int64_t peak = std::max<std::int64_t>(1, editor_.timeline().peak_bytes());
+  editor_.set_ns_per_byte(kFirstPrice * static_cast<double>(base_ns_) / static_cast<double>(peak));
+}
+
+bool Planner::start(const Progress& progress) {
+  const std::int64_t goal = editor_.cap_bytes();
+  if (least_bytes(iteration_) > goal) return false;
+  const double price = editor_.ns_per_byte();
+  if (!repair_({.limit_ns = base_ns_, .most_rounds = kFirstRounds, .share = kFirstShare})) {
+    editor_.undo(0);
+    editor_.set_ns_per_byte(price);
+    trial_bits_ = kFewTrialBits;
+    if (!lower_the_cap(goal, progress)) return false;
+    trial_bits_ = kTrialBits;
+  }
+  fill(editor_.timeline().recomputations().size());
+  best_ns_ = INT64_MAX;
+  keep_if_best();
+  return true;
+}
+
+// Step by step, with a search for a better plan in between: at a low cap what is cheap at first ends nowhere.
+bool Planner::lower_the_cap(std::int64_t goal_bytes, const Progress& progress) {
+  double step = kStep;
+  int failures = 0;
+  editor_.set_cap_bytes(editor_.timeline().peak_bytes());
+  while (editor_.cap_bytes() > goal_bytes) {
+    if (progress() >= 1) return false;
+    editor_.forget();
+    const std::int64_t before = editor_.cap_bytes();
+    editor_.set_cap_bytes(
+        std::max(goal_bytes, static_cast<std::int64_t>(static_cast<double>(before) * step)));
+    RepairEffort effort{.most_rounds = kLoweringRounds, .share = failures == 0 ? kFirstShare : 0};
+    effort.limit_ns = editor_.timeline().recomputed_ns() * 5 / 4 + base_ns_ / 20 * (1 + failures);
+    if (failures > 0) effort.noise = kNoise, effort.trials = std::size_t{1} << random_() % trial_bits_;
+    if (repair_(effort)) {
+      fill(editor_.timeline().recomputations().size());
+      step = std::max(kStep, step * step);
+      failures = 0;
+    } else {
+      editor_.undo(0);
+      editor_.set_cap_bytes(before);
+      step = failures < 10 ? std::sqrt(step) : std::sqrt(kStep);
+      ++failures;
+    }
+    int moves = 0;
+    anneal([&] { return ++moves > kMovesBetweenSteps ? 1.0 : 0.5; });
+  }
+  return true;
+}
+
+void Planner::improve(const Progress& progress) {
+  anneal(progress);
+}
+
+void Planner::anneal(const Progress& progress) {
+  const Timeline& timeline = editor_.timeline();
+  for (double gone = progress(); gone < 1 && !timeline.recomputations().empty(); gone = progress()) {
+    editor_.forget();
+    const auto now = static_cast<double>(timeline.recomputed_ns());
+    const double temperature =
+        now / static_cast<double>(timeline.recomputations().size()) * kHot * std::pow(kCold / kHot, gone);
+    if (change(now - temperature * std::log(uniform(random_) + 1e-12)))
+      keep_if_best();
+    else
+      editor_.undo(0);
+  }
+}
+
+bool Planner::change(double allowed_ns) {
+  const Timeline& timeline = editor_.timeline();
+  const auto all = timeline.recomputations();
+  const RunId first = all[random_() % all.size()];
+  const std::uint32_t stage = timeline.stage_of(first);
+  editor_.remove(first);
+  for (std::size_t more = random_() % kMostRemoved; more > 0; --more) {
+    const auto runs = timeline.runs_of(
+        std::min<std::uint32_t>(timeline.end(), stage + static_cast<std::uint32_t>(random_() % kNear)));
+    if (runs.size() > 1) editor_.remove(runs[random_() % (runs.size() - 1)]);
+  }
+  const auto limit = static_cast<std::int64_t>(allowed_ns);
+  if (!repair_({.limit_ns = limit,
+                .most_rounds = kRounds,
+                .noise = kNoise,
+                .trials = std::size_t{1} << random_() % trial_bits_}))
+    return false;
+  fill(kFillTries);
+  return timeline.recomputed_ns() <= limit;
+}
+
+// Leaves out what the cap has room for; so many recomputations are looked at, expensive ones first.
+void Planner::fill(std::size_t tries) {
+  const Timeline& timeline = editor_.timeline();
+  std::vector<std::pair<double, RunId>> order;
+  const auto all = timeline.recomputations();
+  for (std::size_t i = 0; i < tries && i < all.size(); ++i) {
+    const RunId run = all[tries < all.size() ? random_() % all.size() : i];
+    order.emplace_back(
+        -(0.5 + uniform(random_)) * static_cast<double>(iteration_.ops[timeline.op_of(run)].recompute_ns),
+        run);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [price, run] : order)
+    if (timeline.exists(run)) editor_.try_remove(run);
+}
+
+void Planner::keep_if_best() {
+  const Timeline& timeline = editor_.timeline();
+  if (timeline.recomputed_ns() >= best_ns_) return;
+  best_ns_ = timeline.recomputed_ns();
+  best_.clear();
+  for (std::uint32_t stage = 0; stage <= timeline.end(); ++stage)
+    for (RunId run : timeline.runs_of(stage)) best_.push_back(timeline.op_of(run));
+  best_.pop_back();  // the end
+}
+
+Schedule Planner::schedule() const {
+  // Backwards: what is read later is kept, all else is dropped where it is read or written last.
+  std::vector<bool> read_later;
+  for (const Value& value : iteration_.values) read_later.push_back(value.wanted || value.constant);
+  std::vector<std::vector<ValueIndex>> dropped(best_.size());
+  for (std::size_t i = best_.size(); i-- > 0;) {
+    const Op& op = iteration_.ops[best_[i]];
+    for (ValueIndex value : op.writes) {
+      if (!read_later[value]) dropped[i].push_back(value);
+      read_later[value] = false;
+    }
+    for (ValueIndex value : op.reads) {
+      if (!read_later[value]) dropped[i].push_back(value);
+      read_later[value] = true;
+    }
+  }
+  Schedule schedule;
+  OpIndex next = 0;
+  for (std::size_t i = 0; i < best_.size(); ++i) {
+    const bool first = best_[i] == next;
+    if (first) ++next;
+    schedule.actions.push_back({first ? Action::Kind::kRun : Action::Kind::kRecompute, best_[i]});
+    for (ValueIndex value : dropped[i]) schedule.actions.push_back({Action::Kind::kDrop, value});
+  }
+  schedule.total_ns = base_ns_ + best_ns_;
+  return schedule;
+}
+
+std::int64_t least_bytes(const Iteration& iteration) {
+  std::int64_t constant = 0, wanted = 0, most = 0;
+  for (const Value& value : iteration.values) {
+    if (value.constant) constant += value.bytes;
+    if (value.wanted && !value.constant) wanted += value.bytes;
+  }
+  for (const Op& op : iteration.ops) {
+    std::int64_t bytes = 0;
+    for (ValueIndex value : op.reads)
+      if (!iteration.values[value].constant) bytes += iteration.values[value].bytes;
+    for (ValueIndex value : op.writes) bytes += iteration.values[value].bytes;
+    most = std::max(most, bytes);
+  }
+  return constant + std::max(most, wanted);
+}
+
+}  // namespace refrain::planner

@@ -50,7 +50,8 @@ double Editor::cost_of_keeping(ValueIndex value, RunId from, RunId before) const
   const std::int64_t bytes = timeline_.bytes_of(value);
   if (bytes == 0) return 0;
   const std::int64_t peak = std::max(timeline_.peak_between(from, before), timeline_.bytes_before(before));
-  return ns_per_byte_ * static_cast<double>(std::clamp<std::int64_t>(peak + bytes - cap_bytes_, 0, bytes));
+  return keep_weight_ * ns_per_byte_ *
+         static_cast<double>(std::clamp<std::int64_t>(peak + bytes - cap_bytes_, 0, bytes));
 }
 
 void Editor::recompute(ValueIndex value, RunId before) {

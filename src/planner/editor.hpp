@@ -29,6 +29,8 @@ class Editor {
   double ns_per_byte() const { return ns_per_byte_; }
   void set_ns_per_byte(double price) { ns_per_byte_ = price; }
 
+  void set_keep_weight(double weight) { keep_weight_ = weight; }
+
   // What recomputing the value right before the run is expected to cost, with the ancestors that are cheaper
   // to recompute than to keep; kNever when it is not below the limit, or not possible.
   double cost_of(ValueIndex value, RunId before, double limit_ns);
@@ -66,6 +68,7 @@ class Editor {
   Timeline timeline_;
   std::int64_t cap_bytes_;
   double ns_per_byte_ = 0;
+  double keep_weight_ = 1;
   std::vector<Edit> journal_;
   // The ops of the last cost_of, in order; the values that they write are marked by its number.
   std::vector<OpIndex> recipe_;

@@ -13,12 +13,15 @@ constexpr double kFirstShare = 0.3;         // of the excess, dropped at one loo
 constexpr double kFirstPrice = 0.1;         // of the mean compute time per byte of the peak
 constexpr double kHot = 1.0, kCold = 0.01;  // temperatures, in mean costs of a recomputation
 constexpr double kNoise = 1.0;
+constexpr double kWeights[] = {10, 3, 1,
+                               30};  // of keeping, against the price of a single drop: it takes many
+constexpr double kLowWeight = 3, kHighWeight = 10, kHighestWeight = 30;
 constexpr std::size_t kMostRemoved = 3;
 constexpr std::uint32_t kNear = 16;  // stages
 constexpr std::size_t kFillTries = 32;
 constexpr unsigned kTrialBits = 7;  // up to 2^6 trials
 constexpr unsigned kFewTrialBits = 4;
-constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 100, kRounds = 50;
+constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 1000, kRounds = 50;
 constexpr double kStep = 0.9;  // how far the cap is lowered at once
 constexpr int kMovesBetweenSteps = 320;
 
@@ -38,18 +41,44 @@ Planner::Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32
 bool Planner::start(const Progress& progress) {
   const std::int64_t goal = editor_.cap_bytes();
   if (least_bytes(iteration_) > goal) return false;
-  const double price = editor_.ns_per_byte();
-  if (!repair_({.limit_ns = base_ns_, .most_rounds = kFirstRounds, .share = kFirstShare})) {
-    editor_.undo(0);
-    editor_.set_ns_per_byte(price);
+  if (!start_at_once()) {
     trial_bits_ = kFewTrialBits;
     if (!lower_the_cap(goal, progress)) return false;
     trial_bits_ = kTrialBits;
+    fill(editor_.timeline().recomputations().size());
   }
-  fill(editor_.timeline().recomputations().size());
   best_ns_ = INT64_MAX;
   keep_if_best();
   return true;
+}
+
+// From nothing recomputed to the cap, at several weights of keeping; the timeline is that of the best
+// outcome.
+bool Planner::start_at_once() {
+  const double price = editor_.ns_per_byte();
+  double best_weight = 0;
+  std::int64_t best_ns = INT64_MAX;
+  const auto attempt = [&](double weight) {
+    editor_.undo(0);
+    editor_.set_ns_per_byte(price);
+    editor_.set_keep_weight(weight);
+    if (!repair_({.limit_ns = base_ns_, .most_rounds = kFirstRounds, .share = kFirstShare})) return false;
+    fill(editor_.timeline().recomputations().size());
+    return true;
+  };
+  for (double weight : kWeights) {
+    const Random before = random_;
+    if (!attempt(weight) || editor_.timeline().recomputed_ns() >= best_ns) continue;
+    best_ns = editor_.timeline().recomputed_ns();
+    best_weight = weight;
+    best_random_ = before;
+  }
+  editor_.undo(0);
+  editor_.set_ns_per_byte(price);
+  if (best_weight == 0) return false;
+  best_ns = INT64_MAX;
+  random_ = best_random_;
+  return attempt(best_weight);
 }
 
 // Step by step, with a search for a better plan in between: at a low cap what is cheap at first ends nowhere.
@@ -66,6 +95,7 @@ bool Planner::lower_the_cap(std::int64_t goal_bytes, const Progress& progress) {
     RepairEffort effort{.most_rounds = kLoweringRounds, .share = failures == 0 ? kFirstShare : 0};
     effort.limit_ns = editor_.timeline().recomputed_ns() * 5 / 4 + base_ns_ / 20 * (1 + failures);
     if (failures > 0) effort.noise = kNoise, effort.trials = std::size_t{1} << random_() % trial_bits_;
+    editor_.set_keep_weight(random_weight(kLowWeight, kHighestWeight));
     if (repair_(effort)) {
       fill(editor_.timeline().recomputations().size());
       step = std::max(kStep, step * step);
@@ -76,7 +106,7 @@ bool Planner::lower_the_cap(std::int64_t goal_bytes, const Progress& progress) {
       step = failures < 10 ? std::sqrt(step) : std::sqrt(kStep);
       ++failures;
     }
-    int moves = 0;
+    int moves = failures == 0 ? kMovesBetweenSteps / 10 * 9 : 0;
     anneal([&] { return ++moves > kMovesBetweenSteps ? 1.0 : 0.5; });
   }
   return true;
@@ -100,6 +130,10 @@ void Planner::anneal(const Progress& progress) {
   }
 }
 
+double Planner::random_weight(double low, double high) {
+  return low * std::pow(high / low, uniform(random_));
+}
+
 bool Planner::change(double allowed_ns) {
   const Timeline& timeline = editor_.timeline();
   const auto all = timeline.recomputations();
@@ -111,6 +145,7 @@ bool Planner::change(double allowed_ns) {
         std::min<std::uint32_t>(timeline.end(), stage + static_cast<std::uint32_t>(random_() % kNear)));
     if (runs.size() > 1) editor_.remove(runs[random_() % (runs.size() - 1)]);
   }
+  editor_.set_keep_weight(random_weight(kLowWeight, kHighWeight));
   const auto limit = static_cast<std::int64_t>(allowed_ns);
   if (!repair_({.limit_ns = limit,
                 .most_rounds = kRounds,
@@ -141,6 +176,7 @@ void Planner::keep_if_best() {
   const Timeline& timeline = editor_.timeline();
   if (timeline.recomputed_ns() >= best_ns_) return;
   best_ns_ = timeline.recomputed_ns();
+  best_peak_bytes_ = timeline.peak_bytes();
   best_.clear();
   for (std::uint32_t stage = 0; stage <= timeline.end(); ++stage)
     for (RunId run : timeline.runs_of(stage)) best_.push_back(timeline.op_of(run));
@@ -172,6 +208,7 @@ Schedule Planner::schedule() const {
     for (ValueIndex value : dropped[i]) schedule.actions.push_back({Action::Kind::kDrop, value});
   }
   schedule.total_ns = base_ns_ + best_ns_;
+  schedule.peak_bytes = best_peak_bytes_;
   return schedule;
 }
 

@@ -31,19 +31,21 @@ class Planner {
   Schedule schedule() const;
 
  private:
+  bool start_at_once();
   bool lower_the_cap(std::int64_t goal_bytes, const Progress& progress);
   void anneal(const Progress& progress);
   bool change(double allowed_ns);
+  double random_weight(double low, double high);
   void fill(std::size_t tries);
   void keep_if_best();
 
   const Iteration& iteration_;
-  Random random_;
+  Random random_, best_random_;
   Editor editor_;
   Repair repair_;
   unsigned trial_bits_;
   std::int64_t base_ns_ = 0;  // of the program's own runs
-  std::int64_t best_ns_ = INT64_MAX;
+  std::int64_t best_ns_ = INT64_MAX, best_peak_bytes_ = 0;
   std::vector<OpIndex> best_;  // the ops in the order of the runs
 };
 

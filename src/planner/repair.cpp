@@ -88,12 +88,18 @@ void Repair::drop(RunId at, double share) {
     // What was dropped before it may have changed where it is kept.
     if (next == 0 || next == events.size() || events[next].write || events[next].run == at) continue;
     const RunId before = events[next].run;
-    const double price = editor_.cost_of(candidate.value, before, kNever) /
-                         static_cast<double>(timeline.bytes_of(candidate.value));
-    editor_.set_ns_per_byte(editor_.ns_per_byte() + kPriceWeight * (price - editor_.ns_per_byte()));
+    follow_price(candidate.value, before, bytes - editor_.cap_bytes());
     editor_.recompute(candidate.value, before);
     if (share == 0 || timeline.bytes_at(at) <= goal) break;
   }
+}
+
+void Repair::follow_price(ValueIndex value, RunId before, std::int64_t excess) {
+  const auto bytes = static_cast<double>(editor_.timeline().bytes_of(value));
+  const double price = editor_.cost_of(value, before, kNever) / bytes;
+  // By bytes: what small values cost says little.
+  const double weight = kPriceWeight * std::min(1.0, bytes / static_cast<double>(excess));
+  editor_.set_ns_per_byte(editor_.ns_per_byte() + weight * (price - editor_.ns_per_byte()));
 }
 
 }  // namespace refrain::planner

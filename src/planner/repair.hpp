@@ -40,6 +40,7 @@ class Repair {
   void find_candidates(RunId at, double noise);
   void try_out(RunId at, const RepairEffort& effort);
   void drop(RunId at, double share);
+  void follow_price(ValueIndex value, RunId before, std::int64_t excess);
 
   Editor& editor_;
   Random& random_;

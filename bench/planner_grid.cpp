@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -17,11 +17,11 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using refrain::planner::Iteration;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+// Of this process's own time: how busy the machine is does not matter.
+double seconds_since(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 struct Settings {
@@ -70,14 +70,14 @@ Cell plan(const Iteration& iteration, double budget, const Settings& settings) {
     return static_cast<double>(result.total_ns) / static_cast<double>(base_ns);
   };
   Cell cell;
-  const auto start = Clock::now();
+  const std::clock_t start = std::clock();
   Planner planner(iteration, cap, settings.seed);
   cell.solved = planner.start([&] { return seconds_since(start) / settings.patience; });
   cell.first_ms = seconds_since(start) * 1e3;
   if (!cell.solved) return cell;
   cell.first = checked(planner, cell);
   const double left = settings.seconds - seconds_since(start);
-  const auto middle = Clock::now();
+  const std::clock_t middle = std::clock();
   if (left > 0) planner.improve([&] { return seconds_since(middle) / left; });
   cell.last = checked(planner, cell);
   return cell;
@@ -140,8 +140,8 @@ int main(int argc, char** argv) {
   app.add_option("--models", settings.models, "Which")->delimiter(',');
   app.add_option("--budgets", settings.budgets, "Ratios of the peak without a plan, as written in the scores")
       ->delimiter(',');
-  app.add_option("--seconds", settings.seconds, "For each cell");
-  app.add_option("--patience", settings.patience, "Seconds for a first plan");
+  app.add_option("--seconds", settings.seconds, "Of processor time, for each cell");
+  app.add_option("--patience", settings.patience, "Seconds of processor time for a first plan");
   app.add_option("--seed", settings.seed, "Of the search");
   CLI11_PARSE(app, argc, argv);
   try {

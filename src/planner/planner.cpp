@@ -9,20 +9,23 @@ namespace refrain::planner {
 namespace {
 
 // All measured on the published logs (docs/planning.md).
-constexpr double kFirstShare = 0.3;         // of the excess, dropped at one look at the prices
-constexpr double kFirstPrice = 0.1;         // of the mean compute time per byte of the peak
-constexpr double kHot = 1.0, kCold = 0.01;  // temperatures, in mean costs of a recomputation
-constexpr double kNoise = 1.0;
-constexpr double kWeights[] = {10, 3, 1,
-                               30};  // of keeping, against the price of a single drop: it takes many
+constexpr double kFirstShare = 0.3;  // of the excess, dropped at one look at the prices
+constexpr double kFirstPrice = 0.1;  // of the mean compute time per byte of the peak
+// Temperatures, in mean costs of a recomputation.
+constexpr double kHot = 0.2, kReheated = 2.0, kCold = 0.002;
+constexpr double kRestMoves = 200;  // for each recomputation, until nothing better is found
+constexpr double kNoise = 3.0;
+// Of keeping, against the price of a single drop: over its time it takes many drops to make room.
+constexpr double kWeights[] = {10, 3, 1, 30};
 constexpr double kLowWeight = 3, kHighWeight = 10, kHighestWeight = 30;
 constexpr std::size_t kMostRemoved = 3;
 constexpr std::uint32_t kNear = 16;  // stages
-constexpr std::size_t kFillTries = 32;
+constexpr std::size_t kFillTries = 64;
 constexpr unsigned kTrialBits = 7;  // up to 2^6 trials
 constexpr unsigned kFewTrialBits = 4;
 constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 1000, kRounds = 50;
-constexpr double kStep = 0.9;  // how far the cap is lowered at once
+constexpr double kStep = 0.9;      // how far the cap is lowered at once
+constexpr int kSmallerSteps = 10;  // failures in a row, then a large one is tried again
 constexpr int kMovesBetweenSteps = 320;
 
 }  // namespace
@@ -103,31 +106,44 @@ bool Planner::lower_the_cap(std::int64_t goal_bytes, const Progress& progress) {
     } else {
       editor_.undo(0);
       editor_.set_cap_bytes(before);
-      step = failures < 10 ? std::sqrt(step) : std::sqrt(kStep);
-      ++failures;
+      step = ++failures % kSmallerSteps == 0 ? std::sqrt(kStep) : std::sqrt(step);
     }
     int moves = failures == 0 ? kMovesBetweenSteps / 10 * 9 : 0;
-    anneal([&] { return ++moves > kMovesBetweenSteps ? 1.0 : 0.5; });
+    anneal([&] { return ++moves > kMovesBetweenSteps ? 1.0 : 0.5; }, {0, 1, kHot});
   }
   return true;
 }
 
+// Where there is time to come to rest, it is heated again: there may be a better place to rest.
 void Planner::improve(const Progress& progress) {
-  anneal(progress);
+  constexpr double kProbe = 0.05, kFirst = 0.4, kSecond = 0.8;
+  const std::int64_t moves = anneal(progress, {0, kProbe, kHot});
+  const auto expected = static_cast<double>(moves) * (kFirst / kProbe);
+  if (expected < kRestMoves * static_cast<double>(editor_.timeline().recomputations().size())) {
+    anneal(progress, {kProbe, 1, kHot});
+    return;
+  }
+  anneal(progress, {kProbe, kFirst, kHot});
+  anneal(progress, {kFirst, kSecond, kReheated});
+  anneal(progress, {kSecond, 1, kHot});
 }
 
-void Planner::anneal(const Progress& progress) {
+std::int64_t Planner::anneal(const Progress& progress, const Cooling& cooling) {
   const Timeline& timeline = editor_.timeline();
-  for (double gone = progress(); gone < 1 && !timeline.recomputations().empty(); gone = progress()) {
+  std::int64_t moves = 0;
+  for (double gone = progress(); gone < cooling.to && !timeline.recomputations().empty();
+       gone = progress(), ++moves) {
     editor_.forget();
     const auto now = static_cast<double>(timeline.recomputed_ns());
-    const double temperature =
-        now / static_cast<double>(timeline.recomputations().size()) * kHot * std::pow(kCold / kHot, gone);
+    const double mean = now / static_cast<double>(timeline.recomputations().size());
+    const double share = std::max(0.0, (gone - cooling.from) / (cooling.to - cooling.from));
+    const double temperature = mean * cooling.hot * std::pow(kCold / cooling.hot, share);
     if (change(now - temperature * std::log(uniform(random_) + 1e-12)))
       keep_if_best();
     else
       editor_.undo(0);
   }
+  return moves;
 }
 
 double Planner::random_weight(double low, double high) {

@@ -33,7 +33,11 @@ class Planner {
  private:
   bool start_at_once();
   bool lower_the_cap(std::int64_t goal_bytes, const Progress& progress);
-  void anneal(const Progress& progress);
+  // Between two points of progress, from a temperature down.
+  struct Cooling {
+    double from, to, hot;
+  };
+  std::int64_t anneal(const Progress& progress, const Cooling& cooling);
   bool change(double allowed_ns);
   double random_weight(double low, double high);
   void fill(std::size_t tries);

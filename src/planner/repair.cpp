@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::size_t kSample = 48;      // candidates looked at, with noise
 constexpr std::int64_t kLeastShare = 8;  // those that hold less than one part in so many of the excess wait
-constexpr double kLengthExponent =
-    0.15;  // dropping over a long time is worth a little more: notes on published logs
+constexpr double kLengthExponent = 0.15;  // dropping over a long time is worth a little more
 constexpr double kPriceWeight = 0.05;  // of the newest price in the running mean
 
 }  // namespace
@@ -65,7 +64,9 @@ void Repair::try_out(RunId at, const RepairEffort& effort) {
     const std::size_t start = editor_.mark();
     editor_.recompute(candidates_[i].value, candidates_[i].before);
     const auto net_ns = static_cast<double>(timeline.recomputed_ns() - cost_ns);
-    const std::int64_t relief = std::min(bytes - timeline.bytes_at(at), bytes - editor_.cap_bytes());
+    // The run may itself have become superfluous.
+    const std::int64_t left = timeline.exists(at) ? timeline.bytes_at(at) : 0;
+    const std::int64_t relief = bytes - std::max(left, editor_.cap_bytes());
     const std::int64_t over =
         std::max<std::int64_t>(0, editor_.peak_of_insertions(start) - editor_.cap_bytes());
     const double price = std::exp(effort.noise * (uniform(random_) - 0.5)) *
@@ -83,6 +84,7 @@ void Repair::drop(RunId at, double share) {
   const std::int64_t goal =
       bytes - static_cast<std::int64_t>(share * static_cast<double>(bytes - editor_.cap_bytes()));
   for (const Candidate& candidate : candidates_) {
+    if (!timeline.exists(at)) return;
     const auto events = timeline.events(candidate.value);
     const std::size_t next = timeline.event_at(candidate.value, at);
     // What was dropped before it may have changed where it is kept.
@@ -90,7 +92,7 @@ void Repair::drop(RunId at, double share) {
     const RunId before = events[next].run;
     follow_price(candidate.value, before, bytes - editor_.cap_bytes());
     editor_.recompute(candidate.value, before);
-    if (share == 0 || timeline.bytes_at(at) <= goal) break;
+    if (share == 0 || !timeline.exists(at) || timeline.bytes_at(at) <= goal) return;
   }
 }
 

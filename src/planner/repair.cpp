@@ -7,10 +7,10 @@
 namespace refrain::planner {
 namespace {
 
-constexpr std::size_t kSample = 48;      // candidates looked at, with noise
-constexpr std::int64_t kLeastShare = 8;  // those that hold less than one part in so many of the excess wait
+constexpr std::size_t kSample = 48;       // candidates looked at, with noise
+constexpr std::int64_t kLeastShare = 8;   // those that hold less than one part in so many of the excess wait
 constexpr double kLengthExponent = 0.15;  // dropping over a long time is worth a little more
-constexpr double kPriceWeight = 0.05;  // of the newest price in the running mean
+constexpr double kPriceWeight = 0.05;     // of the newest price in the running mean
 
 }  // namespace
 

@@ -146,7 +146,7 @@ cublasHandle_t ReplayHandles::cublas(const CublasState& state, CUstream stream) 
 void ReplayHandles::context_gone(bool alive) {
   const cublasHandle_t cublas = cublas_.exchange(nullptr);
   const cublasLtHandle_t lt = lt_.exchange(nullptr);
-  const cuda::InsideLibrary inside(cuda::Inside::kOp);
+  const cuda::InsideLibrary inside(cuda::Inside::kReplay);
   {
     const std::lock_guard lock(workspaces_mutex_);
     for (const auto& [bytes, address] : workspaces_) {

@@ -29,12 +29,12 @@ inline thread_local bool unfollowed_call = false;
 
 // The runtime whose lock this thread holds, because it is inside a library's op; nullptr: it is not.
 inline cuda::Runtime* runtime_of_op() {
-  return cuda::inside_library == cuda::Inside::kOp ? &Session::instance().runtime() : nullptr;
+  return cuda::inside_one_op() ? &Session::instance().runtime() : nullptr;
 }
 
 // nullptr: everything goes to the driver as it is.
 inline cuda::Runtime* runtime() {
-  if (cuda::inside_library == cuda::Inside::kOp) return nullptr;
+  if (cuda::inside_one_op()) return nullptr;
   Session& session = Session::instance();
   if (!session.managing()) return nullptr;
   if (unfollowed_call) {

@@ -11,10 +11,9 @@ template <class RealCall, class Add>
 CUresult count_external(std::size_t bytes, RealCall&& real_call, Add&& add) {
   cuda::Runtime* op = runtime_of_op();
   cuda::Runtime* r = runtime();
-  const CUresult result = r ? r->external(bytes, real_call) : real_call();
-  if (result != CUDA_SUCCESS || (!r && !op)) return result;
-  add();
-  if (op) op->library_memory(static_cast<std::int64_t>(bytes));
+  if (!r && !op) return real_call();
+  const CUresult result = op ? op->library_allocates(bytes, real_call) : r->external(bytes, real_call);
+  if (result == CUDA_SUCCESS) add();
   return result;
 }
 
@@ -27,7 +26,7 @@ CUresult release_external(CUresult result, Remove&& remove) {
   const std::size_t bytes = remove();
   if (bytes == 0) return result;
   if (op) {
-    op->library_memory(-static_cast<std::int64_t>(bytes));
+    op->library_frees(bytes);
   } else {
     r->external_freed(bytes);
   }

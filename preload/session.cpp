@@ -14,6 +14,7 @@
 #include <fstream>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "preload/interpose.hpp"
 #if REFRAIN_LIBRARIES
@@ -86,6 +87,7 @@ Session::Session() : process_(getpid()) {
     return;
   }
   start_log();
+  start_record();
   engine::Observer& observer = *this;
   runtime_ = std::make_unique<cuda::Runtime>(driver_, observer, options_, [this](const std::string& text) {
     say(1, text);
@@ -151,6 +153,16 @@ void Session::start_log() {
                      {"start", utc_now()},
                      {"driver", version},
                      {"options", values}});
+}
+
+void Session::start_record() {
+  if (options_.record.value.empty()) return;
+  const std::vector<std::string> arguments = command_line();
+  const std::string program =
+      arguments.empty() ? "program" : arguments[0].substr(arguments[0].rfind('/') + 1);
+  const std::string path = trace::expand_path(options_.record.value, program);
+  const std::string error = record_.open(path, options_.force.value, program);
+  if (!error.empty()) say(0, "error: " + error + "; there is no record");
 }
 
 void Session::announce() const {
@@ -236,6 +248,7 @@ void Session::finish() {
   const event::End end = totals();
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
   log_.end(end);
+  record_.end();
   if (options_.summary.value == "off") return;
   const std::string text = report::to_text(report::from_totals(end, log_path_, t_ns));
   if (options_.summary.value == "stderr") {
@@ -252,6 +265,41 @@ void Session::finish() {
   if (file >= 0) ::close(file);
 }
 
+std::string Session::name_of(const std::optional<engine::Payload>& payload) const {
+  return payload ? std::string(runtime_->name_of(*payload)) : std::string();
+}
+
+std::uint64_t Session::held_bytes() const {
+  return runtime_->engine()->memory().held_bytes();
+}
+std::uint64_t Session::away_bytes() const {
+  return runtime_->engine()->away_bytes();
+}
+
+void Session::on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
+  record_.buffer(buffer, bytes, stays);
+}
+
+void Session::on_free(engine::BufferId buffer) {
+  record_.free(buffer);
+}
+
+void Session::on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,
+                    engine::Payload payload) {
+  if (!record_.is_open()) return;
+  if (replayable && record_.is_new(cost_class))
+    record_.name(cost_class, std::string(runtime_->name_of(payload)));
+  record_.op(uses, replayable, cost_class);
+}
+
+void Session::on_barrier() {
+  record_.barrier();
+}
+
+void Session::on_cost(std::uint32_t cost_class, double ns) {
+  record_.cost(cost_class, ns);
+}
+
 void Session::on_evict(const engine::Eviction& e) {
   log_.write(event::Evict{.buffer = e.buffer.index,
                           .bytes = e.bytes,
@@ -264,16 +312,29 @@ void Session::on_evict(const engine::Eviction& e) {
                           .leave = e.leave == engine::Leave::kOffload ? "offload"
                                    : e.on_probation                   ? "probation"
                                                                       : "drop",
-                          .copied_bytes = e.copied_bytes});
+                          .copied_bytes = e.copied_bytes,
+                          .op = name_of(e.payload),
+                          .held_bytes = held_bytes(),
+                          .away_bytes = away_bytes()});
+}
+
+// Rounded so that the events add up to what the end says.
+std::uint64_t Session::next_ns(double ns) {
+  replayed_ns_ += ns;
+  const std::uint64_t told = std::exchange(told_ns_, whole_ns(replayed_ns_));
+  return told_ns_ - told;
 }
 
 void Session::on_rematerialise(const engine::Rematerialisation& r) {
   log_.write(event::Rematerialise{.buffer = r.buffer.index,
                                   .bytes = r.bytes,
                                   .ops = r.ops,
-                                  .cost_ns = whole_ns(r.cost_ns),
+                                  .cost_ns = next_ns(r.cost_ns),
                                   .from_host = r.from_host ? 1u : 0u,
-                                  .compared = r.compared ? 1u : 0u});
+                                  .compared = r.compared ? 1u : 0u,
+                                  .op = name_of(r.payload),
+                                  .held_bytes = held_bytes(),
+                                  .away_bytes = away_bytes()});
 }
 
 void Session::on_save(const engine::Saved& saved) {

@@ -11,6 +11,7 @@
 #include "access/manifest.hpp"
 #include "cuda/runtime.hpp"
 #include "options/options.hpp"
+#include "trace/recorder.hpp"
 #include "trace/writer.hpp"
 
 namespace refrain::preload {
@@ -34,12 +35,18 @@ class Session final : private engine::Observer {
  private:
   Session();
   void start_log();
+  void start_record();
   std::optional<access::Manifest> read_manifest();
   void give_manifest(access::Manifest manifest);
   void announce() const;
   void finish();
   void say(int level, const std::string& text) const;
   event::End totals() const;
+
+  std::string name_of(const std::optional<engine::Payload>& payload) const;
+  std::uint64_t next_ns(double ns);
+  std::uint64_t held_bytes() const;
+  std::uint64_t away_bytes() const;
 
   // Called by the engine, under the runtime's lock.
   void on_evict(const engine::Eviction& eviction) override;
@@ -48,17 +55,26 @@ class Session final : private engine::Observer {
   void on_save(const engine::Saved& saved) override;
   void on_mismatch(const engine::Mismatch& mismatch) override;
   void on_thrash(const engine::Thrashing& thrashing) override;
+  void on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) override;
+  void on_free(engine::BufferId buffer) override;
+  void on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,
+             engine::Payload payload) override;
+  void on_barrier() override;
+  void on_cost(std::uint32_t cost_class, double ns) override;
 
   options::Options options_;
   cuda::Driver driver_;
   std::unique_ptr<cuda::Runtime> runtime_;
   trace::Writer log_;
+  trace::Recorder record_;
   std::string log_path_;
   std::atomic<bool> managing_{false};
   std::atomic<bool> ending_{false};
   bool refuses_ = false;
   std::atomic<std::uint64_t> lookups_{0};
   std::atomic<std::uint64_t> hooked_{0};
+  double replayed_ns_ = 0;     // of all rematerialisations so far
+  std::uint64_t told_ns_ = 0;  // of these: in the log
   int process_ = 0;
 };
 

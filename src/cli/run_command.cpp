@@ -74,22 +74,24 @@ options::Options settle(const Request& request) {
   return given.options;
 }
 
-void check_log(const options::Options& options, const std::string& program) {
-  if (options.log.value.empty()) return;
-  const std::string path = trace::expand_path(options.log.value, program);
+// what: "log" or "record".
+void check_output(const char* what, const std::string& pattern, bool force, const std::string& program) {
+  if (pattern.empty()) return;
+  const std::string path = trace::expand_path(pattern, program);
   if (fs::exists(path)) {
-    if (!options.force.value)
+    if (!force)
       throw UsageError(kOwnFailure,
-                       fmt::format("log {} exists; overwrite it with -f, or name another", path));
+                       fmt::format("{} {} exists; overwrite it with -f, or name another", what, path));
     if (::access(path.c_str(), W_OK) != 0)
-      throw UsageError(kOwnFailure, fmt::format("log {} cannot be written: {}", path, std::strerror(errno)));
+      throw UsageError(kOwnFailure,
+                       fmt::format("{} {} cannot be written: {}", what, path, std::strerror(errno)));
     return;
   }
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
     throw UsageError(kOwnFailure,
-                     fmt::format("log {} cannot be written: folder {} {}", path, folder.string(),
+                     fmt::format("{} {} cannot be written: folder {} {}", what, path, folder.string(),
                                  fs::is_directory(folder) ? "is not writable" : "does not exist"));
   }
 }
@@ -167,6 +169,7 @@ std::uint64_t measure_peak(const std::string& path, const std::vector<std::strin
   variables["REFRAIN_LIMIT"] = "off";
   variables["REFRAIN_LOG"] = log.string();
   variables["REFRAIN_FORCE"] = "1";
+  variables["REFRAIN_RECORD"] = "";
   variables["REFRAIN_SUMMARY"] = "off";
   const ChildResult result = run_child(path, words, environment_with(variables), true);
   std::ifstream file(log);
@@ -231,7 +234,9 @@ int run(const Request& request, const std::vector<std::string>& words) {
   check_summary(options);
   check_manifest(options);
   check_program(program, simulated);
-  check_log(options, words[0].substr(words[0].rfind('/') + 1));
+  const std::string name = words[0].substr(words[0].rfind('/') + 1);
+  check_output("log", options.log.value, options.force.value, name);
+  check_output("record", options.record.value, options.force.value, name);
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
   if (request.measure) {
     if (options.limit.value.kind != options::Limit::Kind::kPercent) {

@@ -14,6 +14,7 @@
 #include "report/simulation_table.hpp"
 #include "simulate/dtr_log.hpp"
 #include "simulate/published.hpp"
+#include "simulate/record.hpp"
 #include "simulate/simulation.hpp"
 
 namespace refrain::cli {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct Request {
   std::string log;
-  std::string format = "dtr";
+  std::string format = "trace";
   std::vector<std::string> budgets;
   std::vector<std::string> limits;
   std::vector<std::string> policies = {"dtr"};
@@ -100,6 +101,9 @@ void check(const Request& request, const std::vector<engine::PolicyKind>& polici
                      fmt::format("--deallocation={} is a rule of the published runtime; accepted with "
                                  "--runtime engine is eager",
                                  request.deallocation));
+  if (request.runtime == "published" && request.format != "dtr")
+    throw UsageError(kBadInput,
+                     "--runtime=published needs tensors and their views; accepted is --format dtr");
   for (const engine::PolicyKind policy : policies) {
     if (simulate::is_defined(policy, deallocation_of(request))) continue;
     throw UsageError(kBadInput,
@@ -116,12 +120,25 @@ void check(const Request& request, const std::vector<engine::PolicyKind>& polici
                                  fs::is_directory(folder) ? "is not writable" : "does not exist"));
 }
 
-simulate::OperatorLog read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file || fs::is_directory(path))
-    throw UsageError(kBadInput, fmt::format("log {} cannot be read: no such file, or no permission", path));
+struct Log {
+  simulate::OperatorLog operators;  // of a published log only
+  simulate::Trace trace;
+};
+
+Log read(const Request& request) {
+  std::ifstream file(request.log);
+  if (!file || fs::is_directory(request.log))
+    throw UsageError(kBadInput,
+                     fmt::format("log {} cannot be read: no such file, or no permission", request.log));
   try {
-    return simulate::read_dtr_log(file, path);
+    Log log;
+    if (request.format == "dtr") {
+      log.operators = simulate::read_dtr_log(file, request.log);
+      log.trace = simulate::lower(log.operators);
+    } else {
+      log.trace = simulate::read_record(file, request.log);
+    }
+    return log;
   } catch (const simulate::LogError& error) {
     throw UsageError(kBadInput, error.what());
   }
@@ -143,8 +160,8 @@ void write(const Request& request, const std::vector<report::SimulationRow>& row
 int simulate_log(const Request& request) {
   const std::vector<engine::PolicyKind> policies = policies_of(request);
   check(request, policies);
-  const simulate::OperatorLog log = read(request.log);
-  const simulate::Trace trace = simulate::lower(log);
+  const Log log = read(request);
+  const simulate::Trace& trace = log.trace;
   const simulate::TraceTotals totals = simulate::totals_of(trace);
   if (totals.peak_bytes == 0 || totals.compute_ns == 0)
     throw UsageError(kBadInput,
@@ -165,7 +182,7 @@ int simulate_log(const Request& request) {
       row.result =
           request.runtime == "published"
               ? simulate::run_published(
-                    log,
+                    log.operators,
                     {.policy = policy, .deallocation = deallocation_of(request), .budget_bytes = cap.bytes})
               : simulate::simulate(
                     trace, {.engine = {.cap_bytes = cap.bytes, .granularity_bytes = 1, .policy = policy},
@@ -186,8 +203,10 @@ Action add_simulate(CLI::App& app) {
   std::vector<std::string> policies(engine::kPolicyNames.begin(), engine::kPolicyNames.end());
   policies.push_back("all");
   command->add_option("log", request->log, "the log")->required();
-  command->add_option("--format", request->format, "dtr: a log published with DTR")
-      ->check(CLI::IsMember({"dtr"}))
+  command
+      ->add_option("--format", request->format,
+                   "trace: what refrain run --record wrote; dtr: a log published with DTR")
+      ->check(CLI::IsMember({"trace", "dtr"}))
       ->capture_default_str();
   command->add_option("--budget", request->budgets,
                       "parts of the memory that the run takes where nothing limits it: 0.5; without this and "

@@ -61,13 +61,19 @@ bool CudaDevice::copy_out(BufferId from, HostId to, Bytes bytes) {
   HostState& host = hosts_[to.index];
   CUresult result = order_after(stream, buffer.touches);
   if (result == CUDA_SUCCESS) result = order_after(stream, host.touches);
+  const CUevent begin =
+      result == CUDA_SUCCESS ? transfers_.begin(region.bytes, streams_.handle(stream)) : nullptr;
   if (result == CUDA_SUCCESS) {
     result =
         driver_.cuMemcpyDtoHAsync(static_cast<std::byte*>(host.pointer) + region.skip_bytes,
                                   buffer.base + region.skip_bytes, region.bytes, streams_.handle(stream));
   }
   note(result);
-  if (result != CUDA_SUCCESS) return false;
+  if (result != CUDA_SUCCESS) {
+    if (begin) transfers_.cancel(begin);
+    return false;
+  }
+  if (begin) transfers_.finish(begin, region.bytes, streams_.handle(stream));
   const std::uint64_t work = streams_.issue(stream, true);
   touch(buffers_[from.index].touches, stream, work, true);
   touch(host.touches, stream, work, true);

@@ -18,7 +18,8 @@ CudaDevice::CudaDevice(const Driver& driver, Streams& streams, const Place& plac
       context_(place.context),
       granularity_bytes_(place.granularity_bytes),
       host_pool_(driver),
-      digester_(driver) {}
+      digester_(driver),
+      transfers_(driver) {}
 
 void CudaDevice::place(BufferId buffer, const Placement& placement) {
   if (buffer.index >= buffers_.size()) buffers_.resize(buffer.index + 1);
@@ -289,6 +290,7 @@ void CudaDevice::forget_contexts(bool alive) {
   for (HostState& host : hosts_) host = {.pointer = nullptr, .bytes = host.bytes, .touches = {}};
   host_pool_.forget();
   digester_.forget(alive);
+  transfers_.forget_events();
   copy_stream_ = nullptr;
   unfollowed_work_ = false;
   peers_.clear();

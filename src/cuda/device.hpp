@@ -12,6 +12,7 @@
 #include "cuda/recorded_op.hpp"
 #include "cuda/replayer.hpp"
 #include "cuda/streams.hpp"
+#include "cuda/transfer_times.hpp"
 #include "engine/device.hpp"
 #include "engine/engine.hpp"
 
@@ -66,6 +67,8 @@ class CudaDevice final : public engine::Device {
   // Blocks until no buffer is touched by refrain's own work on any stream.
   void wait_for_own_work();
   // The context is idle and about to go, or gone already, and with it events and graphs.
+  // As measured since the last call; nullopt: nothing new.
+  std::optional<engine::TransferCost> transfer_cost() { return transfers_.collect(); }
   void forget_contexts(bool alive);
   void set_context(CUcontext context) { context_ = context; }
   // Another device may use all that is and will be mapped, until the contexts are forgotten.
@@ -155,6 +158,7 @@ class CudaDevice final : public engine::Device {
   std::vector<engine::HostId> queue_hosts_;
   HostPool host_pool_;
   Digester digester_;
+  TransferTimes transfers_;
   CUstream copy_stream_ = nullptr;
   std::vector<HostState> hosts_;
   std::vector<std::uint32_t> free_hosts_;

@@ -12,13 +12,14 @@ constexpr std::uint64_t kLeastPages = 4;  // of an allocation that is worth divi
 }  // namespace
 
 // A launch that uses at most half of an allocation that nothing has touched yet is taken as evidence that
-// other tensors are in the rest.
+// other tensors are in the rest. What is more than the cap could not be used at all undivided.
 void Runtime::divide(const Range& range, CUdeviceptr begin, CUdeviceptr end) {
   const engine::Buffer& buffer = engine_->memory().buffer(range.buffer);
   const bool untouched =
       !buffer.current && !buffer.held && !buffer.mapped() && !buffer.pinned && buffer.holds == 0;
   if (range.arena || !untouched || begin >= end) return;
-  if (range.bytes < kLeastPages * granularity_bytes_ || (end - begin) > range.bytes / 2) return;
+  const std::uint64_t most_bytes = range.bytes > cap_bytes_ ? range.bytes - 1 : range.bytes / 2;
+  if (range.bytes < kLeastPages * granularity_bytes_ || (end - begin) > most_bytes) return;
   engine_->keep_range_only(range.buffer);
   addresses_.divide(range.base,
                     arenas_.add(Arena(range.base, range.bytes, granularity_bytes_, range.buffer)));

@@ -8,11 +8,15 @@ namespace refrain::cuda {
 
 enum class Inside : std::uint8_t {
   kNothing,
-  kSetUp,  // the library's memory is its own; all else is handled as a call of the program's
-  kOp,     // the call as a whole is one op, and this thread holds the runtime's lock: all goes to the driver
+  kSetUp,   // the library's memory is its own; all else is handled as a call of the program's
+  kOp,      // the call as a whole is one op, and this thread holds the runtime's lock: all goes to the driver
+  kReplay,  // the same, made again by a plan: the engine is at work and must not be asked for anything
 };
 
 inline thread_local Inside inside_library = Inside::kNothing;
+inline bool inside_one_op() noexcept {
+  return inside_library == Inside::kOp || inside_library == Inside::kReplay;
+}
 
 class InsideLibrary {
  public:

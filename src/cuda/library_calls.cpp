@@ -137,13 +137,20 @@ std::size_t Runtime::library_pages(std::size_t bytes) {
   const auto whole_pages = [&] {
     return (bytes + granularity_bytes_ - 1) / granularity_bytes_ * granularity_bytes_;
   };
-  if (inside_library == Inside::kOp) return whole_pages();
+  if (inside_one_op()) return whole_pages();
   const std::lock_guard lock(mutex_);
   return attach() ? whole_pages() : bytes;
 }
 
-void Runtime::library_memory(std::int64_t bytes) {
-  library_bytes_ += bytes;
+CUresult Runtime::library_allocates(std::size_t bytes, Call call) {
+  if (inside_library != Inside::kReplay) return external_locked(bytes, call);
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) library_bytes_ += static_cast<std::int64_t>(bytes);
+  return result;
+}
+
+void Runtime::library_frees(std::size_t bytes) {
+  library_bytes_ -= static_cast<std::int64_t>(bytes);
 }
 
 bool Runtime::free_inside_library(CUdeviceptr address) {
@@ -169,6 +176,18 @@ void Runtime::settle_library() {
       free_range(freed);
     }
   }
+}
+
+std::string_view Runtime::name_of(engine::Payload payload) const {
+  const RecordedOp& op = device_->record(payload);
+  switch (op.kind) {
+    case RecordedOp::Kind::kMemset: return "memset";
+    case RecordedOp::Kind::kCopy: return "copy";
+    case RecordedOp::Kind::kLibrary: return op.library_name;
+    case RecordedOp::Kind::kKernel: return op.kernel->name;
+    case RecordedOp::Kind::kNone: break;
+  }
+  return {};
 }
 
 std::string Runtime::describe(engine::Payload payload) const {

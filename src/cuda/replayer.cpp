@@ -132,7 +132,7 @@ CUresult Replayer::launch(std::span<const BoundOp> ops, CUcontext context, CUstr
 CUresult Replayer::call_library(const BoundOp& bound, CUstream stream) {
   library_record_.assign(bound.op->params.begin(), bound.op->params.end());
   bind_pointers(bound, library_record_);
-  const InsideLibrary inside(Inside::kOp);
+  const InsideLibrary inside(Inside::kReplay);
   return bound.op->library_replay(library_record_.data(), stream);
 }
 

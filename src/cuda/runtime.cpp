@@ -53,6 +53,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.on_mismatch = options.on_mismatch.value;
   settings_.on_thrash = options.on_thrash.value;
   settings_.policy = options.policy.value;
+  recording_ = !options.record.value.empty();
   settings_.thrash_share = options.thrash_share.value.value;
 }
 
@@ -135,7 +136,10 @@ std::optional<CUresult> Runtime::allocate(CUdeviceptr* out, std::size_t bytes) {
   if (bytes < granularity_bytes_) {
     return allocate_small(out, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const engine::BufferId buffer = engine_->allocate(round_up(bytes, granularity_bytes_));
+  // What is more than the cap by itself can only be of use in parts, and need not be there all at once.
+  const std::uint64_t whole_bytes = round_up(bytes, granularity_bytes_);
+  const engine::BufferId buffer =
+      whole_bytes > cap_bytes_ ? engine_->allocate_range(whole_bytes) : engine_->allocate(whole_bytes);
   if (!buffer) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!device_->recycled(buffer)) {  // a capture forbids the wait that its last owner's work needs
     engine_->free(buffer);
@@ -234,7 +238,10 @@ bool Runtime::touch(CUdeviceptr address) {
 
 CUresult Runtime::external(std::size_t bytes, Call call) {
   const std::lock_guard lock(mutex_);
-  if (!attach()) return call();
+  return attach() ? external_locked(bytes, call) : call();
+}
+
+CUresult Runtime::external_locked(std::size_t bytes, Call call) {
   const engine::Status status = engine_->charge_external(bytes);
   if (status != engine::Status::kOk) return error_of(status);
   const CUresult result = call();

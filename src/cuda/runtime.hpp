@@ -102,9 +102,11 @@ class Runtime {
   bool known_memory(CUdeviceptr address, std::span<std::byte> out);
   // Memory that a library allocates for itself takes whole pages of the device, and counts so.
   std::size_t library_pages(std::size_t bytes);
-  // Only inside an op (Inside::kOp): it has taken (or, negative, given back) memory; or has freed an address,
-  // which is false where that is not managed.
-  void library_memory(std::int64_t bytes);
+  // Only inside one op (`inside_one_op`): it takes memory by `call`, for which room is made first, but in a
+  // replay, after which it counts; it has given some back; or has freed an address, which is false where that
+  // is not managed.
+  CUresult library_allocates(std::size_t bytes, Call call);
+  void library_frees(std::size_t bytes);
   bool free_inside_library(CUdeviceptr address);
   // Called when the managed context is about to go (alive), or has gone. Under the lock.
   std::function<void(bool alive)> on_context_gone;
@@ -135,6 +137,8 @@ class Runtime {
   std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
   // A recorded op, for people who want to repeat it: kernel, grid, block, shared bytes, parameter bytes.
   std::string describe(engine::Payload payload) const;
+  // The kernel, the library's function, "memset" or "copy".
+  std::string_view name_of(engine::Payload payload) const;
 
  private:
   // Fills the record of an op that can be replayed.
@@ -145,6 +149,7 @@ class Runtime {
     bool kernel;  // or a library's function: it has to earn its trust
   };
   bool attach();
+  CUresult external_locked(std::size_t bytes, Call call);
   void release_all(bool context_alive);
   // The managed context is current.
   bool active() const;
@@ -211,6 +216,7 @@ class Runtime {
 
   const Driver& driver_;
   engine::Observer& observer_;
+  bool recording_ = false;  // costs are wanted, whatever is evicted
   options::Limit limit_;
   engine::Settings settings_;  // but for what the device says
   Note note_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "access/demangle.hpp"
 #include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
 #include "cuda/runtime.hpp"
@@ -26,6 +27,16 @@ CostKey key_of(const Launch& launch) {
   return {reinterpret_cast<std::uintptr_t>(launch.function), shape};
 }
 
+// As people know it; a handle that was not seen has no name.
+std::string title_of(const Kernel* kernel) {
+  return kernel ? access::demangled(kernel->name) : "a kernel of unknown origin";
+}
+// The analysis says its reason in a sentence that begins with the kernel's name, which has been said.
+std::string reason_of(const Kernel& kernel) {
+  const std::string name = kernel.name + " ";
+  return kernel.reason.starts_with(name) ? "it " + kernel.reason.substr(name.size()) : kernel.reason;
+}
+
 // A call that concerns no memory of ours; a blocking one must not keep others waiting.
 CUresult without(std::unique_lock<std::mutex>& lock, bool blocking, Call call) {
   if (blocking) lock.unlock();
@@ -42,9 +53,11 @@ bool Runtime::capturing(CUstream stream) const {
 }
 
 void Runtime::collect_costs() {
-  if (!engine_ || !costs_.waiting()) return;
+  if (!engine_) return;
+  if (const auto cost = device_->transfer_cost()) engine_->set_transfer_cost(*cost);
+  if (!costs_.waiting()) return;
   // Asking the driver costs more than the answer is worth until something may have to be evicted.
-  if (engine_->memory().used_bytes() < cap_bytes_ / 2) return;
+  if (!recording_ && engine_->memory().used_bytes() < cap_bytes_ / 2) return;
   costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
 }
 
@@ -162,18 +175,20 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   ++counters_.launches;
   const Kernels::Found found = kernels_.find(launch.function);
   Kernel* const kernel = found.kernel;
-  const char* name = kernel ? kernel->name.c_str() : "a kernel of unknown origin";
   if (!kernel || !kernel->known || !kernel->access.bounded() || !gather(launch, *kernel)) {
     ++counters_.unreplayable;
     const auto title = [&] {
-      return fmt::format("kernel {} ({})", name, kernel ? kernel->reason : "its handle was not seen");
+      return fmt::format("kernel {} ({})", title_of(kernel),
+                         kernel ? reason_of(*kernel) : "its handle was not seen");
     };
     return barrier_locked(launch.function, title, call);
   }
   const Pointers pointers = bind(launch, *kernel);
   if (pointers == Pointers::kWild) {
     ++counters_.unreplayable;
-    const auto title = [&] { return fmt::format("kernel {} (a pointer to no known memory)", name); };
+    const auto title = [&] {
+      return fmt::format("kernel {} (a pointer to no known memory)", title_of(kernel));
+    };
     return barrier_locked(launch.function, title, call);
   }
   if (pointers == Pointers::kNoMemory) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -189,9 +204,8 @@ CUresult Runtime::launch(CUstream stream, const Launch& launch, Call call) {
   if (!replayable) {
     ++counters_.unreplayable;
     if (may_note(kernel)) {
-      const std::string& why = kernel->reason;
-      note_(fmt::format("kernel {} is never replayed: {}", name,
-                        !kernel->access.replayable() ? why.c_str()
+      note_(fmt::format("kernel {} is never replayed: {}", title_of(kernel),
+                        !kernel->access.replayable() ? reason_of(*kernel)
                         : pointers == Pointers::kOutside
                             ? "it uses memory that is not managed, or in a way that was not found"
                             : "it is launched with attributes"));

@@ -6,6 +6,7 @@ namespace refrain::engine {
 void Candidates::make_slots() {
   if (states_.size() == lineage_.value_slots()) return;
   states_.resize(lineage_.value_slots(), State::kAbsent);
+  bounds_.resize(states_.size());
   is_changed_.resize(states_.size());
   takes_part_.resize(states_.size());
   walked_[0].resize(states_.size());
@@ -22,7 +23,7 @@ void Candidates::change(ValueId value, State state) {
 
 void Candidates::on_resident(ValueId value) {
   if (!begun_) return;
-  change(value, State::kUnknown);
+  change(value, State::kNew);
   on_found(value);
 }
 
@@ -31,9 +32,11 @@ void Candidates::on_absent(ValueId value) {
 }
 
 void Candidates::lower(ValueId value) {
-  if (!begun_) return;
-  make_slots();
-  if (states_[value.index] == State::kBounded) change(value, State::kUnknown);
+  if (states_[value.index] == State::kIn) change(value, State::kIn);
+}
+
+void Candidates::on_changed(ValueId value) {
+  if (begun_) change(value, State::kNew);
 }
 
 void Candidates::on_found(ValueId value) {
@@ -46,7 +49,7 @@ void Candidates::on_found(ValueId value) {
 // values at the end have counted it.
 void Candidates::walk(ValueId start, bool down) {
   make_slots();
-  std::vector<std::uint32_t>& walked = walked_[down ? 1 : 0];
+  std::vector<std::uint64_t>& walked = walked_[down ? 1 : 0];
   const auto reach = [&](ValueId id) {
     if (!id) return;
     const Value& v = lineage_.value(id);
@@ -69,32 +72,23 @@ void Candidates::walk(ValueId start, bool down) {
   }
 }
 
-void Candidates::begin(double now_ns, const std::vector<ValueId>& residents) {
+void Candidates::begin_epoch(double now_ns, const std::vector<ValueId>& residents) {
   now_ns_ = now_ns;
   ++epoch_;
   if (!begun_) {
     begun_ = true;
     for (std::uint32_t slot = 0; slot < states_.size(); ++slot) change({slot}, State::kAbsent);
-    for (const ValueId id : residents) change(id, State::kUnknown);
+    for (const ValueId id : residents) change(id, State::kNew);
   }
   tournament_.lowest(now_ns);
-  for (const std::uint32_t slot : changed_) apply(slot);
-  changed_.clear();
-  tournament_.finish_setting();
 }
 
-void Candidates::apply(std::uint32_t slot) {
-  is_changed_[slot] = false;
-  const bool takes_part = states_[slot] == State::kUnknown;
+void Candidates::enter(std::uint32_t slot, const Rank& bound) {
+  const bool takes_part = bound.numerator < std::numeric_limits<double>::infinity();
+  if (states_[slot] == State::kNew) states_[slot] = takes_part ? State::kIn : State::kOut;
   if (takes_part != takes_part_[slot]) takes_part ? ++count_ : --count_;
   takes_part_[slot] = takes_part;
-  // What nothing is known of is looked at first.
-  tournament_.set_later(slot, takes_part ? Rank{.numerator = 0, .bytes = 1, .last_access_ns = 0} : Rank{});
-}
-
-void Candidates::set_bound(ValueId value, const Rank& rank) {
-  states_[value.index] = State::kBounded;
-  tournament_.set(value.index, rank);
+  tournament_.set_later(slot, bound);
 }
 
 void Candidates::set_aside(ValueId value, const Rank& rank) {
@@ -103,15 +97,9 @@ void Candidates::set_aside(ValueId value, const Rank& rank) {
   aside_.push_back({value.index, rank});
 }
 
-void Candidates::take_out(ValueId value) {
-  --count_;
-  takes_part_[value.index] = false;
-  states_[value.index] = State::kOut;
-  tournament_.set(value.index, {});
-}
-
+// They are back when the next decision begins.
 void Candidates::end() {
-  for (const Aside& aside : aside_) tournament_.set(aside.slot, aside.rank);
+  for (const Aside& aside : aside_) tournament_.set_later(aside.slot, aside.rank);
   count_ += static_cast<std::uint32_t>(aside_.size());
   aside_.clear();
 }

@@ -26,36 +26,47 @@ class Candidates {
   void on_absent(ValueId value);
   // A value whose bytes could only be computed can be copied now, or will never be needed again.
   void on_found(ValueId value);
-  // It may have become cheaper by itself.
-  void lower(ValueId value);
+  // What is cheap to have of it has changed.
+  void on_changed(ValueId value);
   // All may have become cheaper. residents: every resident value.
   void reset() { begun_ = false; }
 
-  // A decision: `begin`, then `lowest` until enough have been looked at, then `end`. None: no more.
-  void begin(double now_ns, const std::vector<ValueId>& residents);
+  // A decision: `begin`, then `lowest` until enough have been looked at, then `end`. bound_of(value) is a
+  // rank that is cheap to have and never above the true one; with an infinite numerator the value can never
+  // leave.
+  template <class BoundOf>
+  void begin(double now_ns, const std::vector<ValueId>& residents, const BoundOf& bound_of) {
+    begin_epoch(now_ns, residents);
+    for (const std::uint32_t slot : changed_) {
+      is_changed_[slot] = false;
+      if (states_[slot] == State::kNew) bounds_[slot] = bound_of(ValueId{slot});
+      enter(slot, states_[slot] == State::kNew || states_[slot] == State::kIn ? bounds_[slot] : Rank{});
+    }
+    changed_.clear();
+    tournament_.finish_setting();
+  }
+  // None: no more.
   ValueId lowest() {
     const std::uint32_t slot = tournament_.lowest(now_ns_);
     return slot == Tournament::kNobody ? ValueId{} : ValueId{slot};
   }
   double bound(ValueId value) const { return tournament_.score(value.index); }
-  bool is_bounded(ValueId value) const { return states_[value.index] == State::kBounded; }
-  // The value's bound from now on.
-  void set_bound(ValueId value, const Rank& rank);
-  // Not again in this decision; its bound is kept for the next.
+  // Not again in this decision; the rank is its bound for the next.
   void set_aside(ValueId value, const Rank& rank);
-  // Not at all until it is lowered or resident anew: it cannot leave.
-  void take_out(ValueId value);
   void end();
   // Values that take part, without those set aside.
   std::uint32_t count() const noexcept { return count_; }
 
  private:
-  enum class State : std::uint8_t { kAbsent, kOut, kUnknown, kBounded };
+  // kNew: its cheap bound is not known yet. kOut: it can never leave.
+  enum class State : std::uint8_t { kAbsent, kNew, kIn, kOut };
 
   void change(ValueId value, State state);
-  void apply(std::uint32_t slot);
+  void begin_epoch(double now_ns, const std::vector<ValueId>& residents);
+  void enter(std::uint32_t slot, const Rank& bound);
   void make_slots();
   void walk(ValueId value, bool down);
+  void lower(ValueId value);
 
   Lineage& lineage_;
   Tournament tournament_;
@@ -63,6 +74,7 @@ class Candidates {
   double now_ns_ = 0;
   std::uint32_t count_ = 0;
   std::vector<State> states_;           // by slot, which is the value's index
+  std::vector<Rank> bounds_;            // the cheap ones, of kIn: true for as long as the value is there
   std::vector<bool> takes_part_;        // as the tournament was last told
   std::vector<bool> is_changed_;        // in changed_
   std::vector<std::uint32_t> changed_;  // since the tournament was last told
@@ -73,8 +85,8 @@ class Candidates {
   std::vector<Aside> aside_;
   // Lost values that a walk has been through since the last decision, each way: what is behind them has been
   // lowered, and only decisions raise bounds.
-  std::uint32_t epoch_ = 1;
-  std::vector<std::uint32_t> walked_[2];
+  std::uint64_t epoch_ = 1;
+  std::vector<std::uint64_t> walked_[2];
   std::vector<ValueId> stack_;
 };
 

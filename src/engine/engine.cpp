@@ -18,19 +18,29 @@ Engine::Engine(Device& device, Observer& observer, const Settings& settings)
       record_bound_(settings.max_ops) {}
 
 BufferId Engine::own(BufferId buffer) {
-  if (buffer) memory_.buffer(buffer).program = true;
+  if (!buffer) return buffer;
+  Buffer& b = memory_.buffer(buffer);
+  b.program = true;
+  observer_.on_buffer(buffer, b.adopted ? 0 : b.bytes, b.pinned);
   return buffer;
 }
 
+// Looks no further than it has to: mostly at very few.
+bool Engine::could_give_up(Bytes bytes) const {
+  Bytes found_bytes = 0;
+  for (auto it = residents_.rbegin(); it != residents_.rend() && found_bytes < bytes; ++it) {
+    const Value& v = lineage_.value(*it);
+    if (evictable(v)) found_bytes += v.bytes;
+  }
+  return found_bytes >= bytes;
+}
+
 BufferId Engine::allocate(Bytes bytes) {
-  if (memory_.used_bytes() + bytes > memory_.cap_bytes()) {
-    const OutOfMemory report = memory_report(bytes);
-    // A full device of this size would refuse too: what cannot be evicted and the request do not fit
-    // together.
-    if (report.pinned_bytes + bytes > report.cap_bytes) {
-      told(out_of_memory(bytes));
-      return {};
-    }
+  // A full device of this size would refuse too: what cannot be evicted and the request do not fit together.
+  const Bytes wanted_bytes = memory_.used_bytes() + bytes;
+  if (wanted_bytes > memory_.cap_bytes() && !could_give_up(wanted_bytes - memory_.cap_bytes())) {
+    told(out_of_memory(bytes));
+    return {};
   }
   return own(memory_.acquire(bytes));
 }
@@ -49,12 +59,28 @@ BufferId Engine::allocate_pinned(Bytes bytes) {
 }
 
 Status Engine::back_for_good(BufferId buffer) {
-  if (!obtain(buffer)) return told(out_of_memory(memory_.buffer(buffer).bytes));
-  memory_.buffer(buffer).pinned = true;
+  Buffer& b = memory_.buffer(buffer);
+  if (!obtain(buffer)) return told(out_of_memory(b.bytes));
+  b.pinned = true;
+  observer_.on_buffer(buffer, b.bytes, true);
   return Status::kOk;
 }
 
+// It has no place yet.
+ValueId Engine::make_value(BufferId home) {
+  const ValueId made = lineage_.add_value(home, memory_.buffer(home).extent_bytes);
+  away_bytes_ += lineage_.value(made).bytes;
+  return made;
+}
+
+void Engine::retire(ValueId id) {
+  const Value& v = lineage_.value(id);
+  if (v.current && !v.resident()) away_bytes_ -= v.bytes;
+  lineage_.retire(id);
+}
+
 void Engine::free(BufferId buffer) {
+  observer_.on_free(buffer);
   Buffer& b = memory_.buffer(buffer);
   b.program = false;
   const ValueId current = b.current;
@@ -72,7 +98,7 @@ void Engine::free(BufferId buffer) {
   // A leaf that is needed stays where it is; the buffer is now the value's own.
   if (!v.resident()) memory_.give_back(buffer);
   const Bytes kept_bytes = needed && v.leaf() && v.resident() ? b.bytes : 0;
-  lineage_.retire(current);
+  retire(current);
   if (kept_bytes != 0) bound_freed_leaves(kept_bytes);
 }
 
@@ -122,6 +148,7 @@ void Engine::abandon() {
 
 bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
                     Payload payload) {
+  observer_.on_op(uses, replayable, cost_class, payload);
   now_ns_ += lineage_.cost_ns(cost_class);
   statistics_.program_cost_ns += lineage_.cost_ns(cost_class);
   if (trust_.quarantined(cost_class)) replayable = false;
@@ -170,7 +197,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
       b.current = {};
       continue;
     }
-    const ValueId made = lineage_.add_value(uses[i].buffer, b.extent_bytes);
+    const ValueId made = make_value(uses[i].buffer);
     if (replayable && op_uses_[i].input) {
       lineage_.value(made).in_place_depth = lineage_.value(op_uses_[i].input).in_place_depth + 1;
     }
@@ -184,7 +211,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
   if (kept) lineage_.add_op(payload, cost_class, op_uses_);
   unlock_all();
   release_untouched();
-  for (const ValueId old : lost_) lineage_.retire(old);
+  for (const ValueId old : lost_) retire(old);
   if (lineage_.op_count() > record_bound_) bound_records();
   watch_for_thrashing();
   return kept;
@@ -206,6 +233,7 @@ Status Engine::prepare_barrier() {
 }
 
 void Engine::commit_barrier() {
+  observer_.on_barrier();
   unlock_all();
   // Severed one by one, nothing that was evicted is left to be lost: all that the program can read is
   // resident.
@@ -220,7 +248,7 @@ void Engine::commit_barrier() {
       make_leaf(b.current);
       continue;
     }
-    b.current = lineage_.add_value({i}, b.extent_bytes);
+    b.current = make_value({i});
     wanted_bytes_ += b.bytes;
     place(b.current, {i});
   }

@@ -20,6 +20,7 @@
 #include "engine/policy.hpp"
 #include "engine/settings.hpp"
 #include "engine/trust.hpp"
+#include "engine/use.hpp"
 
 namespace refrain::engine {
 
@@ -30,20 +31,6 @@ enum class Status {
                  // evicted
   kCorrupt,      // a value came back different, or thrashing is to be an error; the observer has been told
 };
-
-// One buffer that an op touches; a buffer appears once. whole: every byte is written and nothing of the old
-// contents is read, so that the old version is no input. undefined: a workspace, written but of no interest
-// to anybody, before or after.
-struct BufferUse {
-  BufferId buffer;
-  bool read = false;
-  bool written = false;
-  bool whole = false;
-  bool undefined = false;
-};
-inline bool needs_contents(const BufferUse& use) noexcept {
-  return !use.undefined && (use.read || !use.whole);
-}
 
 struct Statistics {
   std::uint64_t evictions = 0;
@@ -71,6 +58,8 @@ class Engine final : private Lineage::Collector {
   // A buffer of the program's; its memory comes when an op first touches it. none: more than the cap, or than
   // the cap leaves beside what can never be evicted (the observer is told), or no address space.
   BufferId allocate(Bytes bytes);
+  // Only a range, of any size: the caller is going to use it in parts. none: no address space.
+  BufferId allocate_range(Bytes bytes) { return own(memory_.acquire(bytes)); }
   // Pinned memory of the caller's own, taken from a buffer made by `allocate_pinned`.
   BufferId adopt(Bytes bytes) { return own(memory_.adopt(bytes)); }
   BufferId allocate_pinned(Bytes bytes);
@@ -80,7 +69,10 @@ class Engine final : private Lineage::Collector {
   // Gives a buffer without contents pages that stay, never to be evicted.
   Status back_for_good(BufferId buffer);
   // Only the range of the buffer is still of use, for parts of it. It was never touched.
-  void keep_range_only(BufferId buffer) { memory_.buffer(buffer).program = false; }
+  void keep_range_only(BufferId buffer) {
+    memory_.buffer(buffer).program = false;
+    observer_.on_free(buffer);
+  }
   // The program has freed it. Its range may serve later allocations of the same size, unless an evicted
   // value's lineage needs the contents: then it is kept aside until that need ends.
   void free(BufferId buffer);
@@ -114,6 +106,7 @@ class Engine final : private Lineage::Collector {
   void set_cost_ns(std::uint32_t cost_class, double ns) {
     if (ns < lineage_.cost_ns(cost_class)) candidates_.reset();
     lineage_.set_cost_ns(cost_class, ns);
+    observer_.on_cost(cost_class, ns);
   }
   // Which kernel the ops of a class launch; a class that is never described has none.
   void describe_class(std::uint32_t cost_class, KernelIndex kernel) { trust_.describe(cost_class, kernel); }
@@ -121,11 +114,14 @@ class Engine final : private Lineage::Collector {
     policy_.transfer = cost;
     candidates_.reset();
   }
+  const TransferCost& transfer_cost() const noexcept { return policy_.transfer; }
   const HostMemory& host_memory() const noexcept { return host_; }
   const Trust& trust() const noexcept { return trust_; }
   const Memory& memory() const noexcept { return memory_; }
   const Lineage& lineage() const noexcept { return lineage_; }
   const Statistics& statistics() const noexcept { return statistics_; }
+  // Of what the program can read: not on the device.
+  Bytes away_bytes() const noexcept { return away_bytes_; }
   OutOfMemory memory_report(Bytes asked_bytes) const;
   const char* check_invariants() const;
 
@@ -134,11 +130,14 @@ class Engine final : private Lineage::Collector {
   void on_op_dead(Payload payload) override;
 
   BufferId own(BufferId buffer);
+  ValueId make_value(BufferId home);
+  void retire(ValueId value);
   void place(ValueId value, BufferId buffer);
   BufferId displace(ValueId value);
   // Locked: stays where it is. Reserved: may leave only by a copy to the host.
   void lock(ValueId value);
   void unlock_down_to(std::size_t count);
+  void unlock_last(ValueId value);
   void reserve(ValueId value);
   void unreserve(ValueId value);
   void unreserve_plan(std::uint32_t plan);
@@ -157,16 +156,19 @@ class Engine final : private Lineage::Collector {
   // eviction.cpp: making room
   enum class Evicted { kDone, kRefused, kFailed };
   enum class Evidence { kTrusted, kUntrusted, kQuarantined };
+  std::optional<Payload> payload_of(const Value& v) const;
   bool may_leave(const Value& v) const;
   bool may_drop(const Value& v) const;
   bool offloads(const Value& v) const;
   bool may_offload(const Value& v) const;
   bool evictable(const Value& v) const { return may_leave(v) && (may_drop(v) || may_offload(v)); }
+  bool could_give_up(Bytes bytes) const;
   bool obtain(BufferId buffer);
   Bytes whole_pages(Bytes bytes) const;
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
+  Rank least(ValueId value) const;
   void consider(ValueId value, bool reserved, Eviction& why, ValueId& victim);
   void choose_any(bool reserved, Eviction& why, ValueId& victim);
   void consider_any(ValueId value, bool reserved, Eviction& why, ValueId& victim);
@@ -242,8 +244,10 @@ class Engine final : private Lineage::Collector {
   double unreported_cost_ns_ = 0;
   double now_ns_ = 0;
   Bytes wanted_bytes_ = 0;
+  Bytes away_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
+  std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since
   std::vector<ValueId> locked_;
   struct Reserved {
     ValueId value;

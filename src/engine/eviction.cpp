@@ -13,6 +13,11 @@ bool Engine::may_leave(const Value& v) const {
   return !b.adopted && !b.pinned && b.holds == 0;
 }
 
+std::optional<Payload> Engine::payload_of(const Value& v) const {
+  if (v.leaf()) return std::nullopt;
+  return lineage_.op(v.producer).payload;
+}
+
 bool Engine::may_drop(const Value& v) const {
   if (v.leaf() || v.reserves != 0) return false;
   // Without host memory, what has not been shown to come back stays.
@@ -76,14 +81,15 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
   why.runner_up_score = why.score;
   if (stopped_) return false;
   observer_.on_choice(true);
-  candidates_.begin(now_ns_, residents_);
+  candidates_.begin(now_ns_, residents_, [this](ValueId id) { return least(id); });
   if (policy_.is_random()) {
     choose_any(reserved, why, victim);
   } else {
     ValueId next;
-    while ((next = candidates_.lowest()) && (!victim || candidates_.bound(next) < why.runner_up_score)) {
+    while ((next = candidates_.lowest()) && (!victim || candidates_.bound(next) < why.score)) {
       consider(next, reserved, why, victim);
     }
+    if (next) why.runner_up_score = std::min(why.runner_up_score, candidates_.bound(next));
   }
   why.candidates += candidates_.count();
   candidates_.end();
@@ -92,23 +98,23 @@ bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& vic
   return static_cast<bool>(victim);
 }
 
-// One that nothing is known of gets a bound that is cheap to have; any other is looked at, once.
+Rank Engine::least(ValueId id) const {
+  const Value& v = lineage_.value(id);
+  const Buffer& b = memory_.buffer(v.location);
+  if (b.adopted || b.pinned) return {};
+  return policy_.least(id, !v.leaf(), offloads(v));
+}
+
 void Engine::consider(ValueId id, bool reserved, Eviction& why, ValueId& victim) {
   const Value& v = lineage_.value(id);
-  const bool may_ever_drop = !v.leaf();
-  const bool may_ever_offload = offloads(v);
-  const Buffer& b = memory_.buffer(v.location);
-  if (b.adopted || b.pinned || (!may_ever_drop && !may_ever_offload)) return candidates_.take_out(id);
-  const Rank least = policy_.least(id, may_ever_drop, may_ever_offload);
-  if (!candidates_.is_bounded(id)) return candidates_.set_bound(id, least);
   const bool offload = may_offload(v);
   const bool drop = may_drop(v) && !(offload && prefer_offload_);
   if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v) || (!drop && !offload))
-    return candidates_.set_aside(id, least);
+    return candidates_.set_aside(id, least(id));
   const Candidate candidate = policy_.weigh(id, drop, offload);
   // What may leave in one way less than usual may be cheaper the next time.
-  const bool as_usual = drop == may_ever_drop && offload == may_ever_offload && policy_.keeps_weights();
-  candidates_.set_aside(id, as_usual ? candidate.rank : least);
+  const bool as_usual = drop != v.leaf() && offload == offloads(v) && policy_.keeps_weights();
+  candidates_.set_aside(id, as_usual ? candidate.rank : least(id));
   ++why.candidates;
   const double score = policy_.score(candidate.rank, now_ns_);
   if (score < why.score || !victim) {
@@ -144,6 +150,7 @@ void Engine::consider_any(ValueId id, bool reserved, Eviction& why, ValueId& vic
 Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
   Value& v = lineage_.value(id);
   const bool current = v.current;
+  eviction.payload = payload_of(v);
   eviction.buffer = v.home;
   eviction.bytes = memory_.buffer(v.location).bytes;
   eviction.idle_ns = now_ns_ - v.last_access_ns;
@@ -250,7 +257,7 @@ bool Engine::copy_out(ValueId id) {
     return false;
   }
   v.host = host;
-  candidates_.lower(id);  // the way out is paid for
+  candidates_.on_changed(id);  // the way out is paid for
   ++statistics_.offloads;
   statistics_.offloaded_bytes += v.bytes;
   return true;

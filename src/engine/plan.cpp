@@ -108,9 +108,10 @@ class Planner {
         instance = it->second;  // asked for as well: one replay serves both
       } else {
         instance = add(use.output, InstanceKind::kDiscard, use.bytes);
-        // Whoever needs it later in this plan may have it from here.
-        if (it == shared_.end() && !lineage_.value(use.output).resident())
-          shared_.emplace(use.output, instance);
+        // Whoever needs it later in this plan may have it from here; but a copy on the host is beyond doubt,
+        // and what is computed is not.
+        const Value& output = lineage_.value(use.output);
+        if (it == shared_.end() && !output.resident() && !output.host) shared_.emplace(use.output, instance);
       }
     } else {
       instance = add({}, InstanceKind::kDiscard, use.bytes);

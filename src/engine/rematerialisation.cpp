@@ -91,8 +91,10 @@ void Engine::report_products(double cost_ns) {
   for (const Product& product : products_) {
     Value& v = lineage_.value(product.value);
     if (!v.alive) continue;
-    // What was computed only on the way needs no copy once nobody waits for it.
-    if (v.host && !v.current && v.reserves == 0 && needs_no_guard(product.value)) release_host(v);
+    // What was computed only on the way needs no copy once nobody waits for it. A lock without a place is of
+    // one who is about to make a leaf of it.
+    const bool awaited = v.reserves != 0 || v.locks != 0;
+    if (v.host && !v.current && !awaited && needs_no_guard(product.value)) release_host(v);
     if (!v.current) continue;
     ++statistics_.rematerialisations;
     observer_.on_rematerialise({.buffer = v.home,
@@ -100,7 +102,8 @@ void Engine::report_products(double cost_ns) {
                                 .ops = std::exchange(unreported_ops_, 0),
                                 .cost_ns = std::exchange(unreported_cost_ns_, 0),
                                 .from_host = product.from_host,
-                                .compared = product.compared});
+                                .compared = product.compared,
+                                .payload = payload_of(v)});
   }
 }
 
@@ -192,9 +195,7 @@ void Engine::finish_read(Plan& plan, std::int32_t number) {
     unreserve(instance.value);
     const Value& v = lineage_.value(instance.value);
     if (v.current || v.leaf()) return;
-    // The step that is being finished has locked it.
-    std::erase(locked_, instance.value);
-    lineage_.value(instance.value).locks = 0;
+    unlock_last(instance.value);  // the lock of the step that is being finished
     memory_.give_back(displace(instance.value));
   }
 }

@@ -10,10 +10,12 @@ namespace refrain::engine {
 
 void Engine::place(ValueId id, BufferId buffer) {
   Value& v = lineage_.value(id);
+  if (v.current) away_bytes_ -= v.bytes;
   v.location = buffer;
   v.resident_position = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
+  if (!v.current) strays_.push_back(id);
   policy_.on_found(id);
   candidates_.on_resident(id);
 }
@@ -21,6 +23,7 @@ void Engine::place(ValueId id, BufferId buffer) {
 BufferId Engine::displace(ValueId id) {
   Value& v = lineage_.value(id);
   const BufferId buffer = v.location;
+  if (v.current) away_bytes_ += v.bytes;
   v.location = {};
   memory_.buffer(buffer).held = {};
   residents_[v.resident_position] = residents_.back();
@@ -41,6 +44,13 @@ void Engine::unlock_down_to(std::size_t count) {
     --lineage_.value(locked_.back()).locks;
     locked_.pop_back();
   }
+}
+
+void Engine::unlock_last(ValueId value) {
+  const auto it = std::find(locked_.rbegin(), locked_.rend(), value);
+  if (it == locked_.rend()) return;
+  --lineage_.value(value).locks;
+  locked_.erase(std::next(it).base());
 }
 
 void Engine::reserve(ValueId value) {
@@ -233,12 +243,13 @@ bool Engine::settle_brought() {
 void Engine::drop_dead() {
   if (!plan_ran_) return;
   plan_ran_ = false;
-  for (std::size_t i = residents_.size(); i-- > 0;) {
-    const ValueId id = residents_[i];
+  std::erase_if(strays_, [this](ValueId id) {
     const Value& v = lineage_.value(id);
-    if (v.current || v.leaf() || v.locks != 0 || v.reserves != 0) continue;
+    if (!v.alive || !v.resident() || v.current || v.leaf()) return true;
+    if (v.locks != 0 || v.reserves != 0) return false;
     memory_.give_back(displace(id));
-  }
+    return true;
+  });
 }
 
 // false: not all that was queued since work was last begun has happened.
@@ -256,13 +267,16 @@ const char* Engine::check_invariants() const {
     if (memory_.buffer(v.location).held != residents_[i]) return "a value's location does not hold it";
     if (!memory_.buffer(v.location).mapped()) return "a resident value has no memory";
   }
+  Bytes away_bytes = 0;
   for (std::uint32_t i = 0; i < memory_.buffer_slots(); ++i) {
     const Buffer& b = memory_.buffer({i});
+    if (b.current && !lineage_.value(b.current).resident()) away_bytes += lineage_.value(b.current).bytes;
     if (b.current && !lineage_.value(b.current).current) return "a buffer's value is not current";
     if (!b.current || b.held == b.current || !lineage_.value(b.current).resident()) continue;
     if (std::find(aside_.begin(), aside_.end(), b.current) == aside_.end())
       return "a current value is not at home";
   }
+  if (away_bytes != away_bytes_) return "what is away does not add up";
   return nullptr;
 }
 

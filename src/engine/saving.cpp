@@ -96,21 +96,25 @@ Status Engine::save_dependents(ValueId value) {
   if (!dependents.materialise.empty()) {
     // Those that are at hand must not be evicted to make room for the others: both become leaves together.
     const std::size_t locks_before = locked_.size();
+    const auto brought_back = static_cast<std::uint32_t>(dependents.materialise.size());
     for (const ValueId id : dependents.sever) lock(id);
-    const Status status = make_resident(dependents.materialise);
-    if (status != Status::kOk) {
-      unlock_down_to(locks_before);
-      return status == Status::kOutOfMemory && !elsewhere_first && keep_elsewhere(value) ? Status::kOk
-                                                                                         : status;
+    // Once, but for a copy on the host that turns out to be wrong: then its value is one more to bring back.
+    while (!dependents.materialise.empty()) {
+      const Status status = make_resident(dependents.materialise);
+      if (status != Status::kOk) {
+        unlock_down_to(locks_before);
+        return status == Status::kOutOfMemory && !elsewhere_first && keep_elsewhere(value) ? Status::kOk
+                                                                                           : status;
+      }
+      dependents = dependents_of(value);
     }
     const Value& v = lineage_.value(value);
     observer_.on_save({.buffer = v.home,
                        .bytes = v.bytes,
                        .means = Saved::Means::kBroughtBack,
-                       .dependents = static_cast<std::uint32_t>(dependents.materialise.size())});
+                       .dependents = brought_back});
   }
   make_leaves(dependents.sever);
-  make_leaves(dependents.materialise);
   return Status::kOk;
 }
 

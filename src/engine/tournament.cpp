@@ -2,87 +2,93 @@
 #include "engine/tournament.hpp"
 
 namespace refrain::engine {
-namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
-void Tournament::grow(std::uint32_t slot) {
-  if (slot < ranks_.size()) return;
-  ranks_.resize(slot + std::size_t{1});
-  if (ranks_.size() <= capacity_) return;
+void Tournament::put(std::uint32_t slot, const Rank& rank) {
+  if (slot >= ranks_.size()) ranks_.resize(slot + std::size_t{1});
+  ranks_[slot] = rank;
+  const auto place = [&](std::uint32_t at) {
+    const Rank& r = ranks_[at];
+    const bool takes_part = r.numerator < kNever;
+    match(capacity_ + at) = {.slope = takes_part ? r.numerator / r.bytes : kNever,
+                             .last_access_ns = r.last_access_ns,
+                             .due_ns = kNever,
+                             .winner = takes_part ? at : kNobody};
+  };
+  if (ranks_.size() <= capacity_) return place(slot);
   capacity_ = std::max<std::size_t>(capacity_, 1);
   while (capacity_ < ranks_.size()) capacity_ *= 2;
-  matches_.assign(capacity_, {});
+  pairs_.assign(capacity_, {});
+  for (std::uint32_t i = 0; i < ranks_.size(); ++i) place(i);
   for (std::size_t node = capacity_; node-- > 1;) play(node);
 }
 
 void Tournament::set(std::uint32_t slot, const Rank& rank) {
-  grow(slot);
-  ranks_[slot] = rank;
-  for (std::size_t node = (capacity_ + slot) / 2; node > 0; node /= 2) play(node);
+  put(slot, rank);
+  for (std::size_t node = (capacity_ + slot) / 2; node > 0 && play(node); node /= 2) {
+  }
 }
 
 void Tournament::set_later(std::uint32_t slot, const Rank& rank) {
-  grow(slot);
-  ranks_[slot] = rank;
-  set_later_.push_back(slot);
+  const std::size_t capacity = capacity_;
+  put(slot, rank);
+  if (capacity_ != capacity) set_later_.clear();  // all matches have been played
+  if (capacity_ > 1) set_later_.push_back((capacity_ + slot) / 2);
 }
 
-// One by one, or all matches at once where that is less.
+// Level by level, each match once.
 void Tournament::finish_setting() {
-  if (set_later_.size() * 16 > capacity_) {
-    for (std::size_t node = capacity_; node-- > 1;) play(node);
-  } else {
-    for (const std::uint32_t slot : set_later_) {
-      for (std::size_t node = (capacity_ + slot) / 2; node > 0; node /= 2) play(node);
+  while (!set_later_.empty()) {
+    std::sort(set_later_.begin(), set_later_.end());
+    set_later_.erase(std::unique(set_later_.begin(), set_later_.end()), set_later_.end());
+    for (std::size_t& node : set_later_) {
+      node = play(node) ? node / 2 : 0;
     }
+    std::erase(set_later_, std::size_t{0});
   }
-  set_later_.clear();
 }
 
 std::uint32_t Tournament::lowest(double now_ns) {
   now_ns_ = now_ns;
   if (capacity_ == 0) return kNobody;
-  if (due_ns(1) <= now_ns) play_due(1);
-  return winner(1);
+  if (match(1).due_ns <= now_ns) play_due(1);
+  return match(1).winner;
 }
 
 void Tournament::play_due(std::size_t node) {
   for (const std::size_t child : {2 * node, 2 * node + 1}) {
-    if (due_ns(child) <= now_ns_) play_due(child);
+    if (match(child).due_ns <= now_ns_) play_due(child);
   }
   play(node);
 }
 
-void Tournament::play(std::size_t node) {
-  Match& match = matches_[node];
-  const std::uint32_t left = winner(2 * node);
-  const std::uint32_t right = winner(2 * node + 1);
-  match.due_ns = std::min(due_ns(2 * node), due_ns(2 * node + 1));
-  if (left == kNobody || right == kNobody) {
-    match.winner = left == kNobody ? right : left;
-    return;
-  }
-  const bool right_wins = score(right) < score(left);
-  match.winner = right_wins ? right : left;
-  const Rank& first = ranks_[match.winner];
-  const Rank& second = ranks_[right_wins ? left : right];
-  match.due_ns = std::min(match.due_ns, overtakes_ns(first, second));
+bool Tournament::play(std::size_t node) {
+  const Pair& pair = pairs_[node];
+  const Match& left = pair.match[0];
+  const Match& right = pair.match[1];
+  const bool right_wins =
+      left.winner == kNobody ||
+      (right.winner != kNobody && right.slope * staleness_ns(left) < left.slope * staleness_ns(right));
+  const Match& first = right_wins ? right : left;
+  const Match& second = right_wins ? left : right;
+  double due_ns = std::min(left.due_ns, right.due_ns);
+  if (second.winner != kNobody) due_ns = std::min(due_ns, overtakes_ns(first, second));
+  const Match outcome{
+      .slope = first.slope, .last_access_ns = first.last_access_ns, .due_ns = due_ns, .winner = first.winner};
+  Match& before = match(node);
+  if (before == outcome) return false;
+  before = outcome;
+  return true;
 }
 
-// When the second's score falls below the first's: never, or where the lines (now - last access) * bytes /
-// numerator cross. While one of them is younger than 1 ns, their staleness does not grow alike.
-double Tournament::overtakes_ns(const Rank& first, const Rank& second) const {
+// When the second's score falls below the first's: never, or where the lines (now - last access) / slope
+// cross. While one of them is younger than 1 ns, their staleness does not grow alike.
+double Tournament::overtakes_ns(const Match& first, const Match& second) const {
   if (!by_staleness_) return kNever;
   const double youngest_ns = std::max(first.last_access_ns, second.last_access_ns);
   if (now_ns_ - youngest_ns < 1) return youngest_ns + 1;
-  const double first_slope = first.numerator / first.bytes;
-  const double second_slope = second.numerator / second.bytes;
-  if (second_slope >= first_slope) return kNever;
-  return (first_slope * second.last_access_ns - second_slope * first.last_access_ns) /
-         (first_slope - second_slope);
+  if (second.slope >= first.slope) return kNever;
+  return (first.slope * second.last_access_ns - second.slope * first.last_access_ns) /
+         (first.slope - second.slope);
 }
 
 }  // namespace refrain::engine

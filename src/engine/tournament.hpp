@@ -45,31 +45,35 @@ class Tournament {
   double score(std::uint32_t slot) const { return score_of(ranks_[slot], now_ns_, by_staleness_); }
 
  private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  // Who wins a match, with all that the next match asks of him; for a leaf, the slot itself.
   struct Match {
+    double slope = kNever;  // numerator / bytes; infinite: nobody
+    double last_access_ns = 0;
+    double due_ns = kNever;  // the earliest moment at which this one or one below it comes out differently
     std::uint32_t winner = kNobody;
-    double due_ns = std::numeric_limits<double>::infinity();  // the earliest below it, or its own
+    friend bool operator==(const Match&, const Match&) = default;
   };
-  std::uint32_t winner(std::size_t node) const {
-    if (node < capacity_) return matches_[node].winner;
-    const std::size_t slot = node - capacity_;
-    return slot < ranks_.size() && ranks_[slot].numerator < std::numeric_limits<double>::infinity()
-               ? static_cast<std::uint32_t>(slot)
-               : kNobody;
+  // The two that meet in the match above lie side by side.
+  struct alignas(64) Pair {
+    Match match[2];
+  };
+  Match& match(std::size_t node) { return pairs_[node / 2].match[node % 2]; }
+  double staleness_ns(const Match& of) const {
+    return by_staleness_ ? std::max(now_ns_ - of.last_access_ns, 1.0) : 1.0;
   }
-  double due_ns(std::size_t node) const {
-    return node < capacity_ ? matches_[node].due_ns : std::numeric_limits<double>::infinity();
-  }
-  void play(std::size_t node);
+  // false: it came out as before, and so does every match above it.
+  bool play(std::size_t node);
   void play_due(std::size_t node);
-  double overtakes_ns(const Rank& first, const Rank& second) const;
-  void grow(std::uint32_t slot);
+  double overtakes_ns(const Match& first, const Match& second) const;
+  void put(std::uint32_t slot, const Rank& rank);
 
   bool by_staleness_;
   double now_ns_ = 0;
   std::size_t capacity_ = 0;  // a power of two; slot i is node capacity_ + i, the root is node 1
   std::vector<Rank> ranks_;
-  std::vector<Match> matches_;
-  std::vector<std::uint32_t> set_later_;
+  std::vector<Pair> pairs_;
+  std::vector<std::size_t> set_later_;  // nodes whose matches are to be played
 };
 
 }  // namespace refrain::engine

@@ -3,26 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "refrain/bytes.hpp"
-#include "trace/reader.hpp"
+#include "report/words.hpp"
 
 namespace refrain::report {
 namespace {
-
-std::string seconds(std::uint64_t ns) {
-  const double s = static_cast<double>(ns) / 1e9;
-  if (s < 0.001) return fmt::format("{:.0f} us", s * 1e6);
-  if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
-  if (s < 60) return fmt::format("{:.1f} s", s);
-  const auto whole = static_cast<std::uint64_t>(s);
-  return fmt::format("{} m {} s", whole / 60, whole % 60);
-}
-
-std::string count(std::uint64_t number, std::string_view what) {
-  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-}
 
 std::string headline(const Summary& s) {
   const event::End& t = s.totals;
@@ -45,54 +30,10 @@ std::string headline(const Summary& s) {
   return fmt::format("{} - program wanted {} at peak, {}", word, wanted, inside);
 }
 
-void add(event::End& totals, const trace::Event& event) {
-  if (const auto* evict = std::get_if<event::Evict>(&event)) {
-    ++totals.evictions;
-    totals.evicted_bytes += evict->bytes;
-    totals.offloads += evict->copied_bytes != 0 ? 1 : 0;
-    totals.offloaded_bytes += evict->copied_bytes;
-  } else if (const auto* back = std::get_if<event::Rematerialise>(&event)) {
-    ++totals.rematerialisations;
-    totals.replayed_ops += back->ops;
-    totals.replayed_ns += back->cost_ns;
-    totals.compared += back->compared;
-    totals.restores += back->from_host;
-    totals.restored_bytes += back->from_host != 0 ? back->bytes : 0;
-  } else if (const auto* mismatch = std::get_if<event::Mismatch>(&event)) {
-    ++totals.mismatches;
-    ++totals.compared;
-    totals.unrepaired += mismatch->repaired != 0 ? 0 : 1;
-  } else if (std::holds_alternative<event::Thrash>(event)) {
-    ++totals.thrashing_windows;
-  } else if (const auto* oom = std::get_if<event::Oom>(&event)) {
-    ++totals.oom;
-    totals.limit_bytes = oom->limit_bytes;
-    totals.peak_bytes = std::max(totals.peak_bytes, oom->used_bytes);
-  }
-}
-
 }  // namespace
 
 Summary from_totals(const event::End& totals, std::string log_path, std::uint64_t t_ns) {
   return {.totals = totals, .ended = true, .log_path = std::move(log_path), .t_ns = t_ns};
-}
-
-Summary from_log(std::istream& in, std::string log_path) {
-  trace::Reader reader(in);
-  Summary summary;
-  summary.log_path = std::move(log_path);
-  summary.ended = false;
-  while (const auto line = reader.next()) {
-    summary.t_ns = line->t_ns;
-    if (const auto* end = std::get_if<event::End>(&line->event)) {
-      summary.totals = *end;
-      summary.ended = true;
-    } else {
-      ++summary.totals.events;
-      add(summary.totals, line->event);
-    }
-  }
-  return summary;
 }
 
 std::string verdict(const Summary& s) {

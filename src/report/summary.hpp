@@ -19,7 +19,7 @@ struct Summary {
 };
 
 Summary from_totals(const event::End& totals, std::string log_path, std::uint64_t t_ns);
-// Throws trace::Error.
+// As `read_account` (account.hpp) has it. Throws trace::Error.
 Summary from_log(std::istream& in, std::string log_path);
 
 // ok, corrupt (a value came back different), idle (no device memory, no kernel), partial (something was not

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,23 +12,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20;
-// Far above what one tensor holds or one operator takes, and sums of 2^22 of them fit their types.
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMaxNs = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 22;
-
 constexpr const char* kInstructions =
     "accepted are ANNOTATE, CONSTANT, MEMORY, ALIAS, CALL, MUTATE, COPY, COPY_FROM and RELEASE";
 
-class Reader {
+class Reader : private JsonLines {
  public:
-  Reader(std::istream& in, const std::string& name) : in_(in), name_(name), line_(kMaxLineBytes, '\0') {}
+  Reader(std::istream& in, const std::string& name) : JsonLines(in, name, "INSTRUCTION") {}
 
   OperatorLog run() {
     skip_to_start();
     while (next()) instruction();
-    if (!in_.eof()) fail("cannot be read any further");
     keep_what_is_referred_to();
     return std::move(log_);
   }
@@ -45,123 +37,45 @@ class Reader {
     std::int64_t argument;  // that it is a view of; -1: none
   };
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw LogError(fmt::format("{}:{}: {}", name_, line_number_, what));
-  }
-
-  // false: the end.
-  bool next() {
-    ++line_number_;
-    in_.getline(line_.data(), static_cast<std::streamsize>(line_.size()));
-    const auto length = static_cast<std::size_t>(in_.gcount());
-    if (length == 0) return false;
-    if (line_number_ > kMaxLines) fail(fmt::format("too long a log; accepted are {} lines", kMaxLines));
-    if (in_.fail()) fail(fmt::format("too long a line; accepted are less than {} bytes", kMaxLineBytes));
-    const std::size_t end = in_.eof() ? length : length - 1;
-    object_ = json::parse(line_.data(), line_.data() + end, nullptr, false);
-    if (object_.is_discarded() && in_.eof()) fail("the line is cut off; accepted is one JSON object a line");
-    if (!object_.is_object()) fail("not a JSON object; accepted is one a line");
-    kind_.clear();
-    kind_ = text("INSTRUCTION");
-    return true;
-  }
-
-  const json& field(const char* key) const {
-    const auto it = object_.find(key);
-    if (it == object_.end())
-      fail(fmt::format("{} without {}; accepted is a line with it", kind_or_line(), key));
-    return *it;
-  }
-  std::string kind_or_line() const { return kind_.empty() ? "a line" : kind_; }
-
-  std::string text(const char* key) const {
-    const json& value = field(key);
-    if (!value.is_string() || value.get_ref<const std::string&>().empty())
-      fail(fmt::format("{} is {}; accepted is text in quotes", key, shown(value)));
-    return value.get<std::string>();
-  }
-
-  // Numbers are written in quotes there; without is as clear.
-  std::int64_t number(const char* key, std::int64_t least, std::uint64_t most) const {
-    const json& value = field(key);
-    std::int64_t out = 0;
-    bool good = false;
-    if (value.is_string()) {
-      const std::string& digits = value.get_ref<const std::string&>();
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-      good = error == std::errc() && end == digits.data() + digits.size();
-    } else if (value.is_number_unsigned()) {
-      good = value.get<std::uint64_t>() <= most;
-      if (good) out = value.get<std::int64_t>();
-    } else if (value.is_number_integer()) {
-      good = true;
-      out = value.get<std::int64_t>();
-    }
-    if (!good || out < least || out > static_cast<std::int64_t>(most))
-      fail(fmt::format("{} is {}; accepted are whole numbers from {} to {}", key, shown(value), least, most));
-    return out;
-  }
-
-  std::vector<std::string> texts(const char* key) const {
-    const json& value = field(key);
-    std::vector<std::string> out;
-    if (value.is_array()) {
-      for (const json& entry : value) {
-        if (!entry.is_string()) break;
-        out.push_back(entry.get<std::string>());
-      }
-    }
-    if (!value.is_array() || out.size() != value.size())
-      fail(fmt::format("{} is {}; accepted is a list of names", key, shown(value)));
-    return out;
-  }
-
-  static std::string shown(const json& value) {
-    constexpr std::size_t kShown = 40;
-    std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-    if (text.size() > kShown) text = text.substr(0, kShown) + "...";
-    return text;
-  }
-
   void skip_to_start() {
     while (next()) {
       static const std::unordered_set<std::string> known = {
           "ANNOTATE", "CONSTANT", "MEMORY", "ALIAS", "CALL", "MUTATE", "COPY", "COPY_FROM", "RELEASE"};
-      if (!known.contains(kind_)) unknown_instruction();
-      if (kind_ == "ANNOTATE" && text("ANNOTATION") == "START") return;
+      if (!known.contains(kind())) unknown_instruction();
+      if (kind() == "ANNOTATE" && text("ANNOTATION") == "START") return;
     }
     fail("the log ends without ANNOTATE START; accepted are logs with it, which count from there");
   }
 
   [[noreturn]] void unknown_instruction() const {
-    fail(fmt::format("unknown INSTRUCTION {}; {}", shown(object_["INSTRUCTION"]), kInstructions));
+    fail(fmt::format("unknown INSTRUCTION {}; {}", shown(field("INSTRUCTION")), kInstructions));
   }
 
   void instruction() {
-    if (kind_ == "CALL") return call();
-    if (kind_ == "MUTATE") return mutate();
-    if (kind_ == "CONSTANT") return constant();
-    if (kind_ == "COPY") return copy();
-    if (kind_ == "COPY_FROM") return copy_from();
-    if (kind_ == "RELEASE") return release();
-    if (kind_ == "ANNOTATE") {
+    if (kind() == "CALL") return call();
+    if (kind() == "MUTATE") return mutate();
+    if (kind() == "CONSTANT") return constant();
+    if (kind() == "COPY") return copy();
+    if (kind() == "COPY_FROM") return copy_from();
+    if (kind() == "RELEASE") return release();
+    if (kind() == "ANNOTATE") {
       const std::string annotation = text("ANNOTATION");
       if (annotation != "START" && annotation != "BACKWARD")
-        fail(fmt::format("ANNOTATION is {}; accepted are START and BACKWARD", shown(object_["ANNOTATION"])));
+        fail(fmt::format("ANNOTATION is {}; accepted are START and BACKWARD", shown(field("ANNOTATION"))));
       return;
     }
-    if (kind_ == "MEMORY" || kind_ == "ALIAS")
+    if (kind() == "MEMORY" || kind() == "ALIAS")
       fail(fmt::format("{} of its own; accepted is one behind the CALL or CONSTANT whose result it is about",
-                       kind_));
+                       kind()));
     unknown_instruction();
   }
 
   // The line that has to follow, about that name.
-  void expect(const char* kind, const std::string& name, const char* after) {
-    const std::string accepted = fmt::format("accepted after {} is {} of {}", after, kind, shown(name));
+  void expect(const char* wanted, const std::string& name, const char* after) {
+    const std::string accepted = fmt::format("accepted after {} is {} of {}", after, wanted, shown(name));
     if (!next()) fail(fmt::format("the log ends; {}", accepted));
-    if (kind_ != kind) fail(fmt::format("{}; {}", kind_, accepted));
-    if (text("NAME") != name) fail(fmt::format("{} of {}; {}", kind_, shown(field("NAME")), accepted));
+    if (kind() != wanted) fail(fmt::format("{}; {}", kind(), accepted));
+    if (text("NAME") != name) fail(fmt::format("{} of {}; {}", kind(), shown(field("NAME")), accepted));
   }
 
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(number("MEMORY", 0, kMaxBytes)); }
@@ -255,10 +169,10 @@ class Reader {
     const auto it = by_text_.find(name);
     if (it == by_text_.end())
       fail(fmt::format(
-          "{} names {}, which nothing has made; accepted are results and constants of earlier lines", kind_,
+          "{} names {}, which nothing has made; accepted are results and constants of earlier lines", kind(),
           shown(name)));
     if (names_[it->second].released)
-      fail(fmt::format("{} names {}, which was released; accepted are names that are still held", kind_,
+      fail(fmt::format("{} names {}, which was released; accepted are names that are still held", kind(),
                        shown(name)));
     return names_[it->second].tensor;
   }
@@ -270,7 +184,7 @@ class Reader {
 
   const std::string& new_name(const std::string& name) const {
     if (by_text_.contains(name))
-      fail(fmt::format("{} makes {}, which is there already; accepted is a new name", kind_, shown(name)));
+      fail(fmt::format("{} makes {}, which is there already; accepted is a new name", kind(), shown(name)));
     return name;
   }
 
@@ -334,12 +248,6 @@ class Reader {
     }
   }
 
-  std::istream& in_;
-  std::string name_;
-  std::string line_;
-  std::uint64_t line_number_ = 0;
-  json object_;
-  std::string kind_;  // of object_
   OperatorLog log_;
   std::vector<Name> names_;  // in the order in which they first came up
   std::unordered_map<std::string, std::uint32_t> by_text_;

@@ -3,18 +3,12 @@
 #pragma once
 
 #include <istream>
-#include <stdexcept>
 #include <string>
 
+#include "simulate/json_lines.hpp"
 #include "simulate/operator_log.hpp"
 
 namespace refrain::simulate {
-
-// One line for the user: "NAME:LINE: what is wrong; what is accepted".
-class LogError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // Everything after the first ANNOTATE START. A MUTATE becomes an op that makes a new storage, as large as the
 // old one, that takes over the name; a CONSTANT an op of that kind. A RELEASE of an unknown name is passed

@@ -8,6 +8,11 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
 
+// A workspace is a value that nobody reads: it takes memory while the op runs.
+bool starts_from_old(const TraceUse& use) {
+  return !use.undefined && !(use.written && use.whole);
+}
+
 class Versions {
  public:
   explicit Versions(const Trace& trace) : trace_(trace), latest_(trace.buffers.size(), kNone) {}
@@ -32,7 +37,7 @@ class Versions {
  private:
   void add(const TraceOp& op) {
     bool reads = false;
-    for (const TraceUse& use : trace_.uses(op)) reads |= !(use.written && use.whole);
+    for (const TraceUse& use : trace_.uses(op)) reads |= starts_from_old(use);
     const bool given = !op.replayable && !reads;
     if (given && out_.ops.empty()) {
       for (const TraceUse& use : trace_.uses(op)) latest_[use.buffer] = new_value(use.buffer, true);
@@ -42,13 +47,13 @@ class Versions {
     out.replayable = op.replayable;
     out.cost_ns = out.recompute_ns = std::llround(op.cost_ns);
     for (const TraceUse& use : trace_.uses(op)) {
-      if (use.written && use.whole) continue;
+      if (!starts_from_old(use)) continue;
       if (latest_[use.buffer] == kNone) latest_[use.buffer] = new_value(use.buffer, true);
       out.reads.push_back(latest_[use.buffer]);
     }
     const auto index = static_cast<planner::OpIndex>(out_.ops.size());
     for (const TraceUse& use : trace_.uses(op)) {
-      if (!use.written) continue;
+      if (!use.written && !use.undefined) continue;
       if (latest_[use.buffer] != kNone) out_.values[latest_[use.buffer]].freed_after = index;
       out.writes.push_back(latest_[use.buffer] = new_value(use.buffer, false));
       out_.values.back().wanted = given;

@@ -75,7 +75,8 @@ class Lowering {
     const auto op = static_cast<std::uint32_t>(out_.ops.size());
     if (buffer == kNone || last_user_[buffer] == op) return;
     last_user_[buffer] = op;
-    out_.all_uses.push_back({.buffer = buffer, .read = !written, .written = written, .whole = written});
+    out_.all_uses.push_back(
+        {.buffer = buffer, .read = !written, .written = written, .whole = written, .undefined = false});
   }
 
   void release(std::uint32_t storage) {

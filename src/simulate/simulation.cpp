@@ -65,7 +65,11 @@ class Simulation {
       BufferId& buffer = buffers_[use.buffer];
       if (!buffer) buffer = engine_.allocate(whole_pages(trace_.buffers[use.buffer].bytes));
       if (!buffer) return fail(Outcome::kOutOfMemory);
-      uses_.push_back({.buffer = buffer, .read = use.read, .written = use.written, .whole = use.whole});
+      uses_.push_back({.buffer = buffer,
+                       .read = use.read,
+                       .written = use.written,
+                       .whole = use.whole,
+                       .undefined = use.undefined});
     }
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);

@@ -16,12 +16,14 @@ struct TraceBuffer {
 };
 
 // One buffer that an op touches; a buffer appears once in an op. whole: every byte is written and nothing of
-// the old contents is read. Each write makes a new value.
+// the old contents is read. undefined: a workspace, of no interest before or after. Each other write makes a
+// new value.
 struct TraceUse {
   std::uint32_t buffer = 0;
   bool read = false;
   bool written = false;
   bool whole = false;
+  bool undefined = false;
 };
 
 struct TraceOp {

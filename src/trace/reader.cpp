@@ -49,6 +49,7 @@ bool Reader::next_object(nlohmann::ordered_json& out) {
   std::string text;
   if (!std::getline(in_, text)) return false;
   ++line_number_;
+  bytes_read_ += text.size() + 1;
   const bool last = in_.eof();  // no newline after it: the write was cut
   const bool first = line_number_ == 1;
   out = nlohmann::ordered_json::parse(text, nullptr, false);

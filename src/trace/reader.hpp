@@ -44,6 +44,7 @@ class Reader {
   std::optional<Line> next();
   // After the end: the last line was cut off in the middle.
   bool cut_off() const noexcept { return cut_off_; }
+  std::uint64_t bytes_read() const noexcept { return bytes_read_; }
 
  private:
   bool next_object(nlohmann::ordered_json& out);
@@ -51,6 +52,7 @@ class Reader {
   std::istream& in_;
   nlohmann::ordered_json header_;
   std::uint64_t line_number_ = 0;
+  std::uint64_t bytes_read_ = 0;
   bool cut_off_ = false;
 };
 

@@ -123,6 +123,26 @@ class Arena(Case):
         self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
         self.assertGreater(self.log()[-1]["rematerialisations"], 0)
 
+    def test_one_allocation_is_more_than_the_cap(self):
+        # Larger tensors than above: the pages that neighbours share stay, and so does a slab.
+        tensors, words = 12, 50_000
+        for schedule in SCHEDULES:
+            for percent in (95, 60):
+                with self.subTest(schedule=schedule, percent=percent):
+                    limit = tensors * words * 4 * percent // 100
+                    command = [self.victim("arena"), str(tensors), str(words), "2", "again"]
+                    self.assert_ok(self.run_capped(f"{limit}B", command, SIMGPU_SCHEDULE=schedule))
+                    self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                    self.assertGreater(self.log()[-1]["rematerialisations"], 0)
+
+    def test_all_of_what_is_more_than_the_cap_at_once_is_out_of_memory(self):
+        limit = 12 * self.tensor_bytes * 95 // 100
+        done = self.run_capped(f"{limit}B", [self.victim("arena"), "12", "5000", "1"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("whole.data(), arena", done.stderr)
+        self.assertIn("refrain: out of memory: asked", done.stderr)
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+
     def test_tensors_smaller_than_a_page_share_it(self):
         done = self.run_capped("300KiB", [self.victim("arena"), "24", "700", "3"])
         self.assert_ok(done)
@@ -733,6 +753,46 @@ class Manifest(Case):
         done = self.refrain("run", "--device", "sim", "--no-log", "--manifest", "manifest.json", "--dry-run", "--", *self.command)
         self.assert_ok(done)
         self.assertIn(f"REFRAIN_MANIFEST='{self.folder}/manifest.json'", done.stdout)
+
+
+class Record(Case):
+    def test_what_was_recorded_predicts_runs_under_caps(self):
+        command = [self.victim("chain"), "16", "16"]
+        self.assert_ok(self.refrain("run", "--device", "sim", "--no-log", "--record", "run.trace", "--", *command))
+        for policy in ("dtr", "lru"):
+            for limit in ("136KiB", "80KiB"):
+                done = self.refrain("simulate", "run.trace", "--policy", policy, "--limit", limit, "--json", "-")
+                self.assert_ok(done)
+                row = json.loads(done.stdout)[0]
+                done = self.run_capped(limit, command, "--policy", policy, "--offload", "off", REFRAIN_VERIFY="off")
+                self.assert_ok(done)
+                end = self.log()[-1]
+                self.assertEqual(row["status"], "ok")
+                self.assertEqual(row["evictions"], end["evictions"])
+                self.assertEqual(row["rematerialisations"], end["rematerialisations"])
+                self.assertEqual(row["peak_bytes"], end["peak_bytes"])
+                self.assertGreater(end["replayed_ns"], 0)
+                # A class's first op counts with a guess in the run, with what was measured in the simulation.
+                self.assertAlmostEqual(row["total_over_base_compute"], 1 + end["replayed_ns"] / end["program_ns"], delta=0.05)
+
+    def test_an_existing_record_is_kept_without_force(self):
+        (self.folder / "old").write_text("precious")
+        done = self.refrain("run", "--device", "sim", "--no-log", "--record", "old", "--", self.victim("chain"), "4", "16")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("record old exists; overwrite it with -f, or name another", done.stderr)
+        done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_RECORD="old")
+        self.assertIn("exists", done.stderr)
+        self.assertEqual((self.folder / "old").read_text(), "precious")
+        done = self.refrain("run", "--device", "sim", "--no-log", "-f", "--record", "old", "--", self.victim("chain"), "4", "16")
+        self.assert_ok(done)
+        self.assertIn('"kind":"end"', (self.folder / "old").read_text())
+
+    def test_the_record_of_a_killed_program_is_refused(self):
+        self.refrain("run", "--device", "sim", "--no-log", "--record", "cut.trace", "--", self.victim("chain"), "16", "16", "abort")
+        done = self.refrain("simulate", "cut.trace")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertRegex(done.stderr, r"^refrain: cut.trace:\d+: ")
 
 
 class BadInput(Case):

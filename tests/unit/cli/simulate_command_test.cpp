@@ -58,7 +58,7 @@ class SimulateCommand : public ::testing::Test {
   static std::string run(std::vector<std::string> words) {
     CLI::App app;
     const Action action = add_simulate(app);
-    words.insert(words.begin(), "simulate");
+    words.insert(words.begin(), {"simulate", "--format", "dtr"});
     std::reverse(words.begin(), words.end());
     app.parse(words);
     const Captured captured;

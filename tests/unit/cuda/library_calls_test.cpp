@@ -27,7 +27,7 @@ CUresult run(const Fill& fill, CUstream stream) {
 }
 CUresult replay(std::byte* record, CUstream stream) {
   ++replays;
-  replayed_inside = replayed_inside && inside_library == Inside::kOp;
+  replayed_inside = replayed_inside && inside_library == Inside::kReplay;
   return run(*reinterpret_cast<Fill*>(record), stream);
 }
 
@@ -155,7 +155,8 @@ TEST_F(LibraryCalls, CountWhatTheLibraryTakes) {
   const auto take = [&] {
     EXPECT_EQ(inside_library, Inside::kOp);
     EXPECT_EQ(runtime_->library_pages(1), kPage);
-    runtime_->library_memory(10 * kPage);
+    EXPECT_EQ(runtime_->library_allocates(10 * kPage, [] { return CUDA_SUCCESS; }), CUDA_SUCCESS);
+    EXPECT_EQ(runtime_->engine()->memory().held_bytes(), before + kBytes + 10 * kPage) << "at once";
     EXPECT_FALSE(runtime_->free_inside_library(0x1000));
     EXPECT_TRUE(runtime_->free_inside_library(other));
     return CUDA_SUCCESS;
@@ -164,6 +165,25 @@ TEST_F(LibraryCalls, CountWhatTheLibraryTakes) {
   EXPECT_EQ(runtime_->engine()->memory().held_bytes(), before + kBytes + 10 * kPage);
   EXPECT_EQ(runtime_->counters().unmanaged_bytes, 10 * kPage);
   EXPECT_EQ(runtime_->free(other), std::nullopt) << "it is free already";
+}
+
+TEST_F(LibraryCalls, MakeRoomForWhatTheLibraryTakes) {
+  make(8 * kPage);
+  const CUdeviceptr buffer = allocate();
+  const CUdeviceptr other = allocate();
+  ASSERT_EQ(fill(other, 3), CUDA_SUCCESS);
+  const std::uint64_t left = 8 * kPage - runtime_->engine()->memory().used_bytes() - kBytes;
+  const LibraryUse use = use_of(kBytes, buffer);
+  const LibraryOp op{.name = "taker", .replay = nullptr, .reason = "it takes memory", .record = {}};
+  const auto take = [&](std::uint64_t bytes) {
+    return runtime_->library_call(CU_STREAM_LEGACY, {&use, 1}, op, [&] {
+      return runtime_->library_allocates(bytes, [] { return CUDA_SUCCESS; });
+    });
+  };
+  EXPECT_EQ(take(left + kPage), CUDA_SUCCESS);
+  EXPECT_EQ(observer_.evictions, 1);
+  EXPECT_LE(runtime_->engine()->memory().peak_held_bytes(), 8 * kPage);
+  EXPECT_EQ(take(8 * kPage), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 }  // namespace

@@ -62,6 +62,20 @@ TEST_F(RuntimeOverDriver, FillsComeBackAfterEviction) {
   for (const CUdeviceptr buffer : buffers) EXPECT_EQ(runtime->free(buffer), CUDA_SUCCESS);
 }
 
+TEST_F(RuntimeOverDriver, CopiesToTheHostAreTimed) {
+  const auto runtime = make(4 * kBytes);
+  const engine::TransferCost assumed;
+  std::vector<CUdeviceptr> buffers;
+  for (unsigned i = 0; i < 12; ++i) {
+    buffers.push_back(allocate(*runtime));
+    ASSERT_EQ(fill(*runtime, buffers.back(), i), CUDA_SUCCESS);
+  }
+  ASSERT_GT(runtime->engine()->statistics().offloads, 0u) << "of what is on probation";
+  const engine::TransferCost& measured = runtime->engine()->transfer_cost();
+  EXPECT_GT(measured(kBytes), 0);
+  EXPECT_NE(measured(kBytes), assumed(kBytes));
+}
+
 TEST_F(RuntimeOverDriver, CopiesAcrossStreamsAreOrdered) {
   const auto runtime = make(5 * kBytes);
   CUstream streams[2] = {};

@@ -290,6 +290,17 @@ TEST(Engine, UnreplayableOutputsAreNeverEvicted) {
   EXPECT_TRUE(p.download(b));
 }
 
+TEST(Engine, RangeMayBeLargerThanTheCapAndItsPartsAreNot) {
+  Program p(3 * kPage);
+  EXPECT_FALSE(p.allocate(4));
+  const BufferId range = p.engine.allocate_range(4 * kPage);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(p.op({P::whole(range)}), Status::kOutOfMemory);
+  const BufferId a = p.allocate(3);
+  EXPECT_EQ(p.op({P::whole(a)}), Status::kOk);
+  p.free(range);
+}
+
 TEST(Engine, OpThatDoesNotFitIsRefusedAndNothingIsLost) {
   Program p(3 * kPage);
   const BufferId x = p.allocate(1);

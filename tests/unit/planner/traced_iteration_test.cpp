@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "planner/check.hpp"
+#include "planner/planner.hpp"
 #include "simulate/iteration.hpp"
 
 namespace refrain::simulate {
@@ -61,6 +62,19 @@ TEST(TracedIteration, WhatIsReadAndWasNeverWrittenIsConstant) {
   const planner::Iteration iteration = iteration_of(trace);
   ASSERT_EQ(planner::problem_of(iteration), "");
   EXPECT_TRUE(iteration.values[iteration.ops[0].reads[0]].constant);
+}
+
+TEST(TracedIteration, AWorkspaceTakesMemoryAndIsNoInput) {
+  Trace trace;
+  trace.buffers = {{.bytes = 8}, {.bytes = 20}};
+  const TraceUse workspace{.buffer = 1, .written = true, .undefined = true};
+  add_op(trace, true, 10, {writes(0), workspace});
+  add_op(trace, true, 10, {reads(0), workspace});
+  const planner::Iteration iteration = iteration_of(trace);
+  ASSERT_EQ(planner::problem_of(iteration), "");
+  EXPECT_EQ(iteration.ops[1].reads, (std::vector<planner::ValueIndex>{0}));
+  EXPECT_EQ(iteration.ops[1].writes.size(), 1u);
+  EXPECT_EQ(planner::least_bytes(iteration), 28);
 }
 
 }  // namespace

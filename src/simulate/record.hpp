@@ -1,0 +1,17 @@
+// Reader of what `refrain run --record` wrote (docs/trace-format.md).
+#pragma once
+
+#include <istream>
+#include <string>
+
+#include "simulate/json_lines.hpp"
+#include "simulate/trace.hpp"
+
+namespace refrain::simulate {
+
+// Buffers without pages of their own are left out, as is what is only known to have stayed: they take no part
+// in what could be evicted. What ops cost is what was last said of their class. A barrier is an op that may
+// have written everything. Throws LogError; a record without its end is one.
+Trace read_record(std::istream& in, const std::string& name);
+
+}  // namespace refrain::simulate

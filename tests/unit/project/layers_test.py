@@ -14,6 +14,7 @@ LAYERS = [
     ["src/options"],
     ["src/trace"],
     ["src/engine"],
+    ["src/planner"],
     ["src/ptx"],
     ["src/fatbin"],
     ["src/simgpu"],
@@ -48,10 +49,10 @@ def check_includes(root):
                     found = match and layer_of(root, match.group(1))
                     if found and found[0] < index and found[1] not in EXTRA.get(folder, set()):
                         wrong.append(f"{path.relative_to(root)}:{number}: includes upward: {match.group(1)}")
-    for path in sorted((root / "src/engine").rglob("*.?pp")):
+    for path in sorted([*(root / "src/engine").rglob("*.?pp"), *(root / "src/planner").rglob("*.?pp")]):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if re.match(r"\s*#include <(cuda|chrono|thread|mutex|iostream|fstream|cstdio|sys/|unistd)", line):
-                wrong.append(f"{path.relative_to(root)}:{number}: the engine is pure: {line.strip()}")
+                wrong.append(f"{path.relative_to(root)}:{number}: engine and planner are pure: {line.strip()}")
     return wrong
 
 

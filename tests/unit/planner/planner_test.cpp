@@ -1,0 +1,125 @@
+// Plans hold, are as good as what is known to be best on chains, and say when there is none.
+#include "planner/planner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "iterations.hpp"
+#include "planner/check.hpp"
+
+namespace refrain::planner {
+namespace {
+
+Progress moves(int most) {
+  return [most, asked = 0]() mutable { return static_cast<double>(asked++) / most; };
+}
+
+std::int64_t base_ns(const Iteration& iteration) {
+  std::int64_t sum = 0;
+  for (const Op& op : iteration.ops) sum += op.cost_ns;
+  return sum;
+}
+
+// Griewank and Walther's optimum (revolve): runs forward, with the first sweep, to go back over so many steps
+// from a state that is kept, with so many places for others.
+int revolve(int steps, int places) {
+  static std::map<std::pair<int, int>, int> known;
+  if (steps == 1) return 0;
+  if (places == 0) return 1 << 20;
+  const auto [place, fresh] = known.try_emplace({steps, places}, 1 << 20);
+  if (!fresh) return place->second;
+  int best = 1 << 20;
+  for (int ahead = 1; ahead < steps; ++ahead)
+    best = std::min(best, ahead + revolve(steps - ahead, places - 1) + revolve(ahead, places));
+  return known[{steps, places}] = best;
+}
+
+TEST(Planner, RevolveIsWhatThePaperSays) {
+  // Griewank and Walther 2000: t(l, c) = r l - beta(c + 1, r - 1) steps; here the last step of each part is
+  // free.
+  EXPECT_EQ(revolve(10, 1), 45);
+  EXPECT_EQ(revolve(4, 3), 3);
+}
+
+class Chain : public testing::TestWithParam<int> {};
+
+// 64 steps. Beside the places: the constant input, the state that is being made, the gradient.
+TEST_P(Chain, CloseToRevolve) {
+  const int places = GetParam(), steps = 64;
+  const Iteration iteration = chain(steps);
+  const std::int64_t optimum = revolve(steps + 1, places) - steps;
+  Planner planner(iteration, places + 3, 1);
+  ASSERT_TRUE(planner.start(moves(100000)));
+  const std::int64_t first = planner.recomputed_ns();
+  planner.improve(moves(4000));
+  const Checked checked = check_schedule(iteration, planner.schedule(), places + 3);
+  ASSERT_EQ(checked.problem, "");
+  EXPECT_EQ(checked.total_ns, base_ns(iteration) + planner.recomputed_ns());
+  EXPECT_LE(planner.recomputed_ns(), first);
+  RecordProperty("optimum", static_cast<int>(optimum));
+  RecordProperty("first", static_cast<int>(first));
+  RecordProperty("found", static_cast<int>(planner.recomputed_ns()));
+  EXPECT_LE(static_cast<double>(planner.recomputed_ns()), 1.1 * static_cast<double>(optimum));
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, Chain, testing::Values(2, 3, 4, 6, 8, 16, 32));
+
+TEST(Planner, RecomputesNothingWhereEverythingFits) {
+  const Iteration iteration = chain(20);
+  Planner planner(iteration, unplanned_peak_bytes(iteration), 1);
+  ASSERT_TRUE(planner.start(moves(1000)));
+  EXPECT_EQ(planner.recomputed_ns(), 0);
+  planner.improve(moves(1000));
+  EXPECT_EQ(check_schedule(iteration, planner.schedule(), unplanned_peak_bytes(iteration)).problem, "");
+}
+
+TEST(Planner, SaysThatThereIsNone) {
+  const Iteration iteration = chain(20);
+  EXPECT_EQ(least_bytes(iteration), 4);  // a step backward in the middle: input, state, two gradients
+  Planner below(iteration, 3, 1);
+  EXPECT_FALSE(below.start(moves(1000)));
+  Iteration stuck = chain(20);
+  for (Op& op : stuck.ops) op.replayable = false;
+  Planner unplayable(stuck, 20, 1);
+  EXPECT_FALSE(unplayable.start(moves(100)));
+}
+
+TEST(Planner, RandomIterationsAreCarriedOutAsPredicted) {
+  int solved = 0;
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Iteration iteration = random_iteration(seed, 60);
+    const std::int64_t low = least_bytes(iteration), high = unplanned_peak_bytes(iteration);
+    const std::int64_t cap = low + static_cast<std::int64_t>(seed % 10) * (high - low) / 10;
+    Planner planner(iteration, cap, seed);
+    if (!planner.start(moves(40))) continue;
+    ++solved;
+    planner.improve(moves(200));
+    const Schedule schedule = planner.schedule();
+    const Checked checked = check_schedule(iteration, schedule, cap);
+    ASSERT_EQ(checked.problem, "");
+    EXPECT_EQ(checked.total_ns, schedule.total_ns);
+    EXPECT_EQ(checked.total_ns, base_ns(iteration) + planner.recomputed_ns());
+    EXPECT_EQ(checked.peak_bytes, schedule.peak_bytes);
+  }
+  EXPECT_GE(solved, 40);
+}
+
+TEST(Planner, TheSameSeedGivesTheSamePlan) {
+  const Iteration iteration = random_iteration(5, 80);
+  const std::int64_t cap = (least_bytes(iteration) + unplanned_peak_bytes(iteration)) / 2;
+  const auto plan = [&](std::uint32_t seed) {
+    Planner planner(iteration, cap, seed);
+    EXPECT_TRUE(planner.start(moves(1000)));
+    planner.improve(moves(500));
+    std::vector<std::uint64_t> actions;
+    for (const Action& action : planner.schedule().actions)
+      actions.push_back(static_cast<std::uint64_t>(action.kind) << 32 | action.index);
+    return actions;
+  };
+  EXPECT_EQ(plan(3), plan(3));
+}
+
+}  // namespace
+}  // namespace refrain::planner

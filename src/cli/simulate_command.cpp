@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -13,6 +14,8 @@
 #include "refrain/bytes.hpp"
 #include "report/simulation_table.hpp"
 #include "simulate/dtr_log.hpp"
+#include "simulate/iteration.hpp"
+#include "simulate/planned.hpp"
 #include "simulate/published.hpp"
 #include "simulate/record.hpp"
 #include "simulate/simulation.hpp"
@@ -30,8 +33,11 @@ struct Request {
   std::vector<std::string> policies = {"dtr"};
   std::string deallocation = "eager";
   std::string runtime = "engine";
+  double plan_seconds = 2;
   std::string json_path;
 };
+
+constexpr const char* kPlanned = "planned";
 
 struct Cap {
   double ratio;
@@ -89,6 +95,13 @@ std::vector<engine::PolicyKind> policies_of(const Request& request) {
   return policies;
 }
 
+// With all: where its rule of deallocation is the one asked for.
+bool is_planned(const Request& request) {
+  return std::any_of(request.policies.begin(), request.policies.end(), [&](const std::string& name) {
+    return name == kPlanned || (name == "all" && request.deallocation == "eager");
+  });
+}
+
 simulate::Deallocation deallocation_of(const Request& request) {
   if (request.deallocation == "banish") return simulate::Deallocation::kBanish;
   if (request.deallocation == "ignore") return simulate::Deallocation::kIgnore;
@@ -101,6 +114,15 @@ void check(const Request& request, const std::vector<engine::PolicyKind>& polici
                      fmt::format("--deallocation={} is a rule of the published runtime; accepted with "
                                  "--runtime engine is eager",
                                  request.deallocation));
+  if (is_planned(request) && request.deallocation != "eager")
+    throw UsageError(
+        kBadInput, fmt::format("--policy=planned keeps nothing that is not read again, and --deallocation={} "
+                               "would; accepted with it is eager",
+                               request.deallocation));
+  if (!(request.plan_seconds >= 0) || !std::isfinite(request.plan_seconds))
+    throw UsageError(kBadInput,
+                     fmt::format("--plan-seconds={} is not understood; accepted: 0 or more seconds",
+                                 request.plan_seconds));
   if (request.runtime == "published" && request.format != "dtr")
     throw UsageError(kBadInput,
                      "--runtime=published needs tensors and their views; accepted is --format dtr");
@@ -157,6 +179,31 @@ void write(const Request& request, const std::vector<report::SimulationRow>& row
   }
 }
 
+// Of this process: how busy the machine is does not change what is found.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+planner::Iteration plannable(const std::string& name, const simulate::Trace& trace) {
+  planner::Iteration iteration = simulate::iteration_of(trace);
+  const std::string problem = planner::problem_of(iteration);
+  if (!problem.empty())
+    throw UsageError(kBadInput, fmt::format("{}: it cannot be planned: {}; accepted are logs in which each "
+                                            "value is written before it is read",
+                                            name, problem));
+  return iteration;
+}
+
+simulate::Result run(const Request& request, const Log& log, engine::PolicyKind policy,
+                     std::uint64_t cap_bytes) {
+  if (request.runtime == "published")
+    return simulate::run_published(
+        log.operators,
+        {.policy = policy, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
+  return simulate::simulate(
+      log.trace, {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = policy}, .times = {}});
+}
+
 int simulate_log(const Request& request) {
   const std::vector<engine::PolicyKind> policies = policies_of(request);
   check(request, policies);
@@ -169,27 +216,32 @@ int simulate_log(const Request& request) {
                                  "something does",
                                  request.log));
   const std::vector<Cap> caps = caps_of(request, totals.peak_bytes);
+  const bool planned = is_planned(request);
+  const planner::Iteration iteration = planned ? plannable(request.log, trace) : planner::Iteration();
   std::vector<report::SimulationRow> rows;
-  Progress progress(policies.size() * caps.size());
-  for (const engine::PolicyKind policy : policies) {
+  Progress progress((policies.size() + (planned ? 1 : 0)) * caps.size());
+  const auto add_rows = [&](std::string_view policy, const auto& result_of) {
     for (const Cap& cap : caps) {
       report::SimulationRow row{.model = fs::path(request.log).stem().string(),
-                                .policy = std::string(engine::kPolicyNames[static_cast<std::size_t>(policy)]),
+                                .policy = std::string(policy),
                                 .budget_ratio = cap.ratio,
                                 .limit_bytes = cap.bytes,
                                 .result = {}};
       progress.step(fmt::format("{} {} {:.3f}", row.model, row.policy, row.budget_ratio));
-      row.result =
-          request.runtime == "published"
-              ? simulate::run_published(
-                    log.operators,
-                    {.policy = policy, .deallocation = deallocation_of(request), .budget_bytes = cap.bytes})
-              : simulate::simulate(
-                    trace, {.engine = {.cap_bytes = cap.bytes, .granularity_bytes = 1, .policy = policy},
-                            .times = {}});
+      row.result = result_of(cap.bytes);
       rows.push_back(row);
     }
-  }
+  };
+  for (const engine::PolicyKind policy : policies)
+    add_rows(engine::kPolicyNames[static_cast<std::size_t>(policy)],
+             [&](std::uint64_t cap_bytes) { return run(request, log, policy, cap_bytes); });
+  if (planned)
+    add_rows(kPlanned, [&](std::uint64_t cap_bytes) {
+      return simulate::run_planned(iteration, {.cap_bytes = cap_bytes,
+                                               .seconds = processor_seconds,
+                                               .improvement_seconds = request.plan_seconds,
+                                               .base_ns = totals.compute_ns});
+    });
   progress.finish();
   write(request, rows);
   return 0;
@@ -201,7 +253,7 @@ Action add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("simulate", "Say what a cap would cost, from a log of what ran");
   const auto request = std::make_shared<Request>();
   std::vector<std::string> policies(engine::kPolicyNames.begin(), engine::kPolicyNames.end());
-  policies.push_back("all");
+  policies.insert(policies.end(), {kPlanned, "all"});
   command->add_option("log", request->log, "the log")->required();
   command
       ->add_option("--format", request->format,
@@ -212,7 +264,11 @@ Action add_simulate(CLI::App& app) {
                       "parts of the memory that the run takes where nothing limits it: 0.5; without this and "
                       "--limit: 1.0, 0.9 and so on to 0.1");
   command->add_option("--limit", request->limits, "the same as sizes: 8GiB, 512MiB");
-  command->add_option("--policy", request->policies, "what is evicted first; all: each of them")
+  command
+      ->add_option("--policy", request->policies,
+                   "what is evicted first; planned: the iteration is planned as a whole, and the row is the "
+                   "plan's own checked account (choice: planning time by op), not yet a run that follows it; "
+                   "all: each of them")
       ->check(CLI::IsMember(policies))
       ->capture_default_str();
   command
@@ -226,6 +282,10 @@ Action add_simulate(CLI::App& app) {
                    "engine: refrain's own, the one that runs programs; published: that of the DTR authors' "
                    "simulator, rule by rule")
       ->check(CLI::IsMember({"engine", "published"}))
+      ->capture_default_str();
+  command
+      ->add_option("--plan-seconds", request->plan_seconds,
+                   "processor time for improving each plan of --policy planned; 0: the first plan only")
       ->capture_default_str();
   command->add_option("--json", request->json_path, "write JSON to this file, or to standard output for -");
   return [request] { return simulate_log(*request); };

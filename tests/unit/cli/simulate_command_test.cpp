@@ -110,13 +110,36 @@ TEST_F(SimulateCommand, ARunThatDoesNotEndHasNoOverhead) {
 }
 
 TEST_F(SimulateCommand, WithoutABudgetThereAreTenOfEachPolicy) {
-  const std::string table = run({log(), "--policy", "all"});
-  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 7 * 10);
+  const std::string table = run({log(), "--policy", "all", "--plan-seconds", "0"});
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 8 * 10);
   EXPECT_NE(table.find("1.200x"), std::string::npos) << table;
   const std::string json_path = (folder_ / "rows.json").string();
   run({log(), "--runtime", "published", "--json", json_path});
   std::ifstream file(json_path);
   EXPECT_EQ(nlohmann::json::parse(file).size(), 10u);
+}
+
+TEST_F(SimulateCommand, PlannedIsARowOfTheSameFields) {
+  for (const char* runtime : {"engine", "published"}) {
+    const auto rows = nlohmann::ordered_json::parse(
+        run({log(), "--runtime", runtime, "--policy", "planned", "dtr", "--budget", "0.75", "--limit",
+             "1500B", "--plan-seconds", "0.01", "--json", "-"}));
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[0]["policy"], "dtr");
+    EXPECT_EQ(rows[2]["policy"], "planned");
+    EXPECT_EQ(rows[2]["status"], "ok");
+    EXPECT_EQ(rows[2]["total_over_base_compute"], 1.2) << "a is computed again at the end";
+    EXPECT_EQ(rows[2]["peak_bytes"], 3000);
+    EXPECT_EQ(rows[2]["evictions"], 1);
+    EXPECT_EQ(rows[2]["rematerialisations"], 1);
+    EXPECT_EQ(rows[3]["status"], "out_of_memory");
+    EXPECT_TRUE(rows[3]["total_over_base_compute"].is_null());
+    EXPECT_EQ(rows[3]["peak_bytes"], 3000) << "the constant, what the largest op reads and what it writes";
+  }
+  const auto ignoring =
+      nlohmann::ordered_json::parse(run({log(), "--runtime", "published", "--deallocation", "ignore",
+                                         "--policy", "all", "--budget", "1", "--json", "-"}));
+  EXPECT_EQ(ignoring.size(), 7u) << "a plan has no such rule";
 }
 
 TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
@@ -137,6 +160,13 @@ TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
   EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "banish", "--policy", "all"})
                 .find("accepted: dtr"),
             std::string::npos);
+  EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "ignore", "--policy", "planned"})
+                .find("accepted with it is eager"),
+            std::string::npos);
+  for (const char* seconds : {"-1", "inf", "nan"})
+    EXPECT_NE(refused({log(), std::string("--plan-seconds=") + seconds}).find("accepted: 0 or more seconds"),
+              std::string::npos)
+        << seconds;
   EXPECT_NE(refused({log(), "--json", (folder_ / "no" / "rows.json").string()}).find("does not exist"),
             std::string::npos);
   std::ofstream(log(), std::ios::app) << "{\"INSTRUCTION\":\"RELEASE\",\"NAME\":\"b\"}\n";

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "refrain/bytes.hpp"
+#include "report/advice.hpp"
 #include "report/simulation_table.hpp"
 #include "simulate/dtr_log.hpp"
 #include "simulate/iteration.hpp"
@@ -35,6 +37,9 @@ struct Request {
   std::string runtime = "engine";
   double plan_seconds = 2;
   std::string json_path;
+  bool advise = false;
+  std::string max_overhead;  // empty: 10%
+  std::string svg_path;
 };
 
 constexpr const char* kPlanned = "planned";
@@ -108,7 +113,49 @@ simulate::Deallocation deallocation_of(const Request& request) {
   return simulate::Deallocation::kEager;
 }
 
+// As a part: 0.1 of "10%".
+double parse_overhead(const std::string& text) {
+  double percent = 0;
+  const char* const end = text.data() + text.size() - (text.ends_with('%') ? 1 : 0);
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc() || rest != end || !text.ends_with('%') || !(percent >= 0) ||
+      !std::isfinite(percent))
+    throw UsageError(kBadInput,
+                     fmt::format("--max-overhead={} is not understood; accepted: compute beyond what the run "
+                                 "takes where nothing limits it, 0% or more: 10%",
+                                 text));
+  return percent / 100;
+}
+
+// Nothing that is there is touched before all is known to be in order.
+void check_writable(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (fs::is_directory(path))
+    throw UsageError(kBadInput,
+                     fmt::format("{} cannot be written: it is a folder; accepted is a file", path));
+  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
+    throw UsageError(kBadInput, fmt::format("{} cannot be written: folder {} {}", path, folder.string(),
+                                            fs::is_directory(folder) ? "is not writable" : "does not exist"));
+}
+
+void check_advice(const Request& request) {
+  if (!request.advise) {
+    const char* const option = !request.max_overhead.empty() ? "--max-overhead" : "--svg";
+    if (!request.max_overhead.empty() || !request.svg_path.empty())
+      throw UsageError(kBadInput, fmt::format("{} belongs to advice; accepted with --advise", option));
+    return;
+  }
+  if (!request.budgets.empty() || !request.limits.empty())
+    throw UsageError(kBadInput, "--advise chooses the caps itself; accepted without --budget and --limit");
+  if (request.policies.size() != 1 || request.policies[0] == "all")
+    throw UsageError(kBadInput, "--advise is about one policy; accepted: --policy with one name, not all");
+  if (!request.max_overhead.empty()) parse_overhead(request.max_overhead);
+}
+
 void check(const Request& request, const std::vector<engine::PolicyKind>& policies) {
+  check_advice(request);
   if (request.runtime == "engine" && request.deallocation != "eager")
     throw UsageError(kBadInput,
                      fmt::format("--deallocation={} is a rule of the published runtime; accepted with "
@@ -133,13 +180,8 @@ void check(const Request& request, const std::vector<engine::PolicyKind>& polici
                                  "dtr_local, lru, size, random",
                                  engine::kPolicyNames[static_cast<std::size_t>(policy)]));
   }
-  if (request.json_path.empty() || request.json_path == "-") return;
-  fs::path folder = fs::path(request.json_path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
-    throw UsageError(kBadInput,
-                     fmt::format("{} cannot be written: folder {} {}", request.json_path, folder.string(),
-                                 fs::is_directory(folder) ? "is not writable" : "does not exist"));
+  check_writable(request.json_path);
+  check_writable(request.svg_path);
 }
 
 struct Log {
@@ -166,17 +208,19 @@ Log read(const Request& request) {
   }
 }
 
-void write(const Request& request, const std::vector<report::SimulationRow>& rows) {
-  if (request.json_path.empty()) {
-    fmt::print("{}", report::to_text(rows));
-  } else if (request.json_path == "-") {
-    fmt::print("{}\n", report::to_json(rows).dump(2));
-  } else {
-    fmt::print("{}", report::to_text(rows));
-    std::ofstream out(request.json_path);
-    out << report::to_json(rows).dump(2) << '\n';
-    if (!out.flush()) throw UsageError(kBadInput, fmt::format("{} cannot be written", request.json_path));
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) throw UsageError(kBadInput, fmt::format("{} cannot be written", path));
+}
+
+void write(const Request& request, const std::string& text, const nlohmann::ordered_json& json) {
+  if (request.json_path == "-") {
+    fmt::print("{}\n", json.dump(2));
+    return;
   }
+  fmt::print("{}", text);
+  if (!request.json_path.empty()) write_file(request.json_path, json.dump(2) + "\n");
 }
 
 // Of this process: how busy the machine is does not change what is found.
@@ -194,56 +238,88 @@ planner::Iteration plannable(const std::string& name, const simulate::Trace& tra
   return iteration;
 }
 
-simulate::Result run(const Request& request, const Log& log, engine::PolicyKind policy,
+struct Subject {
+  std::string model;
+  Log log;
+  simulate::TraceTotals totals;
+  planner::Iteration iteration;  // where something is planned
+};
+
+Subject subject_of(const Request& request) {
+  Subject subject{
+      .model = fs::path(request.log).stem().string(), .log = read(request), .totals = {}, .iteration = {}};
+  subject.totals = simulate::totals_of(subject.log.trace);
+  if (subject.totals.peak_bytes == 0 || subject.totals.compute_ns == 0)
+    throw UsageError(kBadInput,
+                     fmt::format("{}: nothing in it takes memory and time; accepted are logs in which "
+                                 "something does",
+                                 request.log));
+  if (is_planned(request)) subject.iteration = plannable(request.log, subject.log.trace);
+  return subject;
+}
+
+simulate::Result run(const Request& request, const Subject& subject, std::string_view policy,
                      std::uint64_t cap_bytes) {
+  if (policy == kPlanned)
+    return simulate::run_planned(subject.iteration, {.cap_bytes = cap_bytes,
+                                                     .seconds = processor_seconds,
+                                                     .improvement_seconds = request.plan_seconds,
+                                                     .base_ns = subject.totals.compute_ns});
+  const auto place = std::find(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), policy);
+  const auto kind = static_cast<engine::PolicyKind>(place - engine::kPolicyNames.begin());
   if (request.runtime == "published")
     return simulate::run_published(
-        log.operators,
-        {.policy = policy, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
+        subject.log.operators,
+        {.policy = kind, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
   return simulate::simulate(
-      log.trace, {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = policy}, .times = {}});
+      subject.log.trace,
+      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = kind}, .times = {}});
+}
+
+void advise(const Request& request, const Subject& subject) {
+  const report::AdviceHead head{.model = subject.model, .policy = request.policies[0]};
+  const double max_overhead = request.max_overhead.empty() ? 0.1 : parse_overhead(request.max_overhead);
+  constexpr std::size_t kUsualCaps = 50;  // twentieths, halvings, and ten more twice
+  Progress progress(kUsualCaps);
+  const simulate::Advice advice =
+      simulate::advise(subject.totals.peak_bytes, max_overhead, [&](std::uint64_t cap_bytes) {
+        progress.step(fmt::format("{} {} {}", head.model, head.policy, format_bytes(cap_bytes)));
+        return run(request, subject, head.policy, cap_bytes);
+      });
+  progress.finish();
+  write(request, report::to_text(head, advice), report::to_json(head, advice));
+  if (!request.svg_path.empty()) write_file(request.svg_path, report::to_svg(head, advice));
 }
 
 int simulate_log(const Request& request) {
   const std::vector<engine::PolicyKind> policies = policies_of(request);
   check(request, policies);
-  const Log log = read(request);
-  const simulate::Trace& trace = log.trace;
-  const simulate::TraceTotals totals = simulate::totals_of(trace);
-  if (totals.peak_bytes == 0 || totals.compute_ns == 0)
-    throw UsageError(kBadInput,
-                     fmt::format("{}: nothing in it takes memory and time; accepted are logs in which "
-                                 "something does",
-                                 request.log));
-  const std::vector<Cap> caps = caps_of(request, totals.peak_bytes);
-  const bool planned = is_planned(request);
-  const planner::Iteration iteration = planned ? plannable(request.log, trace) : planner::Iteration();
+  const Subject subject = subject_of(request);
+  if (request.advise) {
+    advise(request, subject);
+    return 0;
+  }
+  std::vector<std::string_view> names;
+  for (const engine::PolicyKind policy : policies)
+    names.push_back(engine::kPolicyNames[static_cast<std::size_t>(policy)]);
+  if (is_planned(request)) names.push_back(kPlanned);
+  const std::vector<Cap> caps = caps_of(request, subject.totals.peak_bytes);
   std::vector<report::SimulationRow> rows;
-  Progress progress((policies.size() + (planned ? 1 : 0)) * caps.size());
-  const auto add_rows = [&](std::string_view policy, const auto& result_of) {
+  Progress progress(names.size() * caps.size());
+  for (const std::string_view name : names) {
     for (const Cap& cap : caps) {
-      report::SimulationRow row{.model = fs::path(request.log).stem().string(),
-                                .policy = std::string(policy),
+      report::SimulationRow row{.model = subject.model,
+                                .policy = std::string(name),
                                 .budget_ratio = cap.ratio,
                                 .limit_bytes = cap.bytes,
                                 .result = {}};
       progress.step(fmt::format("{} {} {:.3f}", row.model, row.policy, row.budget_ratio));
-      row.result = result_of(cap.bytes);
+      row.result = run(request, subject, name, cap.bytes);
       rows.push_back(row);
     }
-  };
-  for (const engine::PolicyKind policy : policies)
-    add_rows(engine::kPolicyNames[static_cast<std::size_t>(policy)],
-             [&](std::uint64_t cap_bytes) { return run(request, log, policy, cap_bytes); });
-  if (planned)
-    add_rows(kPlanned, [&](std::uint64_t cap_bytes) {
-      return simulate::run_planned(iteration, {.cap_bytes = cap_bytes,
-                                               .seconds = processor_seconds,
-                                               .improvement_seconds = request.plan_seconds,
-                                               .base_ns = totals.compute_ns});
-    });
+  }
   progress.finish();
-  write(request, rows);
+  write(request, report::to_text(rows), report::to_json(rows));
   return 0;
 }
 
@@ -287,6 +363,13 @@ Action add_simulate(CLI::App& app) {
       ->add_option("--plan-seconds", request->plan_seconds,
                    "processor time for improving each plan of --policy planned; 0: the first plan only")
       ->capture_default_str();
+  command->add_flag(
+      "--advise", request->advise,
+      "the curve of overhead against the cap for one policy, its knee, and the lowest caps that "
+      "work, instead of rows");
+  command->add_option("--max-overhead", request->max_overhead,
+                      "with --advise: what the lowest cap may cost, default 10%");
+  command->add_option("--svg", request->svg_path, "with --advise: draw the curve into this file");
   command->add_option("--json", request->json_path, "write JSON to this file, or to standard output for -");
   return [request] { return simulate_log(*request); };
 }

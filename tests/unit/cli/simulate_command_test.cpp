@@ -142,6 +142,62 @@ TEST_F(SimulateCommand, PlannedIsARowOfTheSameFields) {
   EXPECT_EQ(ignoring.size(), 7u) << "a plan has no such rule";
 }
 
+TEST_F(SimulateCommand, AdviceIsACurveItsKneeAndTheLowestCaps) {
+  const std::string svg_path = (folder_ / "curve.svg").string();
+  const std::string text = run({log(), "--advise", "--max-overhead", "5%", "--svg", svg_path});
+  EXPECT_EQ(text.substr(0, text.find('\n')), "tiny, policy dtr: 3.9 KiB where nothing limits it");
+  EXPECT_NE(text.find("0.750     2.9 KiB ok               20.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("lowest cap that works: 2.9 KiB (3000B, 0.750 of the peak), overhead 20.0 %; none "
+                      "tried below it, down to 2.6 KiB, does\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("lowest cap within 5.0 % overhead: 3.9 KiB (4000B, 1.000 of the peak), overhead 0.0 %"),
+            std::string::npos)
+      << text;
+  std::ifstream svg(svg_path);
+  const std::string picture((std::istreambuf_iterator<char>(svg)), {});
+  EXPECT_EQ(picture.find("<svg xmlns="), 0u);
+  EXPECT_NE(picture.find("<path class=\"curve\" d=\"M"), std::string::npos);
+  EXPECT_NE(picture.find("lowest that works: 2.9 KiB (3000B"), std::string::npos);
+  EXPECT_EQ(picture.find("href"), std::string::npos) << "self-contained";
+}
+
+TEST_F(SimulateCommand, AdviceAsJsonHasThePointsOfItsCurve) {
+  const auto advice = nlohmann::ordered_json::parse(
+      run({log(), "--advise", "--policy", "planned", "--plan-seconds", "0", "--json", "-"}));
+  EXPECT_EQ(advice["policy"], "planned");
+  EXPECT_EQ(advice["peak_bytes"], 4000);
+  EXPECT_EQ(advice["max_overhead"], 0.1);
+  EXPECT_EQ(advice["lowest"]["limit_bytes"], 3000);
+  EXPECT_NEAR(advice["lowest"]["overhead"].get<double>(), 0.2, 1e-9);
+  EXPECT_EQ(advice["lowest_within"]["limit_bytes"], 4000);
+  EXPECT_EQ(advice["curve"][0]["overhead"], 0.0);
+  EXPECT_EQ(advice["curve"].back()["status"], "out_of_memory");
+  EXPECT_TRUE(advice["curve"].back()["overhead"].is_null());
+}
+
+TEST_F(SimulateCommand, AdviceThatCannotBeGivenIsOneLine) {
+  for (const char* most : {"10", "-1%", "ten%", "%", "nan%", "inf%", "1e999%"})
+    EXPECT_NE(refused({log(), "--advise", std::string("--max-overhead=") + most}).find("0% or more: 10%"),
+              std::string::npos)
+        << most;
+  EXPECT_EQ(refused({log(), "--max-overhead", "10%"}),
+            "--max-overhead belongs to advice; accepted with --advise");
+  EXPECT_EQ(refused({log(), "--svg", "x.svg"}), "--svg belongs to advice; accepted with --advise");
+  EXPECT_NE(refused({log(), "--advise", "--budget", "0.5"}).find("accepted without --budget"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--policy", "all"}).find("about one policy"), std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--policy", "dtr", "lru"}).find("about one policy"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--svg", folder_.string()}).find("it is a folder"),
+            std::string::npos);
+  const std::string kept = (folder_ / "kept.svg").string();
+  std::ofstream(kept) << "before";
+  EXPECT_NE(refused({(folder_ / "none.log").string(), "--advise", "--svg", kept}).find("cannot be read"),
+            std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(kept), 6u) << "nothing is overwritten";
+}
+
 TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
   EXPECT_EQ(refused({(folder_ / "none.log").string()}),
             "log " + (folder_ / "none.log").string() + " cannot be read: no such file, or no permission");

@@ -126,6 +126,7 @@ nlohmann::ordered_json to_json(const AdviceHead& head, const Advice& advice) {
           {"max_overhead", advice.max_overhead},
           {"knee", json_of(advice, advice.knee)},
           {"lowest", json_of(advice, advice.lowest)},
+          {"none_works_from_bytes", advice.none_works_from_bytes},
           {"lowest_within", json_of(advice, advice.lowest_within)},
           {"curve", curve}};
 }

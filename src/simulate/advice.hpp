@@ -26,7 +26,7 @@ struct Advice {
   // than three work or the curve is nowhere below that line.
   std::optional<CurvePoint> knee;
   std::optional<CurvePoint> lowest;         // that works
-  std::uint64_t none_works_from_bytes = 0;  // of the caps tried between here and lowest
+  std::uint64_t none_works_from_bytes = 0;  // up to lowest, of the caps tried there
   std::optional<CurvePoint> lowest_within;  // that works with at most max_overhead
 };
 

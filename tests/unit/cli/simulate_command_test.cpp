@@ -172,6 +172,7 @@ TEST_F(SimulateCommand, AdviceAsJsonHasThePointsOfItsCurve) {
   EXPECT_NEAR(advice["lowest"]["overhead"].get<double>(), 0.2, 1e-9);
   EXPECT_EQ(advice["lowest_within"]["limit_bytes"], 4000);
   EXPECT_EQ(advice["curve"][0]["overhead"], 0.0);
+  EXPECT_EQ(advice["none_works_from_bytes"], 2713) << "ten times 1 % less than 3000";
   EXPECT_EQ(advice["curve"].back()["status"], "out_of_memory");
   EXPECT_TRUE(advice["curve"].back()["overhead"].is_null());
 }

@@ -35,7 +35,7 @@ struct Request {
   std::vector<std::string> policies = {"dtr"};
   std::string deallocation = "eager";
   std::string runtime = "engine";
-  double plan_seconds = 2;
+  std::string plan_seconds = "2";
   std::string json_path;
   bool advise = false;
   std::string max_overhead;  // empty: 10%
@@ -113,18 +113,32 @@ simulate::Deallocation deallocation_of(const Request& request) {
   return simulate::Deallocation::kEager;
 }
 
+// 0 or more and finite, nothing left over.
+std::optional<double> parse_number(std::string_view text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool all = error == std::errc() && rest == text.data() + text.size();
+  return all && number >= 0 && std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
 // As a part: 0.1 of "10%".
-double parse_overhead(const std::string& text) {
-  double percent = 0;
-  const char* const end = text.data() + text.size() - (text.ends_with('%') ? 1 : 0);
-  const auto [rest, error] = std::from_chars(text.data(), end, percent);
-  if (error != std::errc() || rest != end || !text.ends_with('%') || !(percent >= 0) ||
-      !std::isfinite(percent))
+double parse_overhead(std::string_view text) {
+  const std::optional<double> percent =
+      text.ends_with('%') ? parse_number(text.substr(0, text.size() - 1)) : std::nullopt;
+  if (!percent)
     throw UsageError(kBadInput,
                      fmt::format("--max-overhead={} is not understood; accepted: compute beyond what the run "
                                  "takes where nothing limits it, 0% or more: 10%",
                                  text));
-  return percent / 100;
+  return *percent / 100;
+}
+
+double parse_plan_seconds(std::string_view text) {
+  const std::optional<double> seconds = parse_number(text);
+  if (!seconds)
+    throw UsageError(
+        kBadInput, fmt::format("--plan-seconds={} is not understood; accepted: 0 or more seconds: 2", text));
+  return *seconds;
 }
 
 // Nothing that is there is touched before all is known to be in order.
@@ -166,10 +180,7 @@ void check(const Request& request, const std::vector<engine::PolicyKind>& polici
         kBadInput, fmt::format("--policy=planned keeps nothing that is not read again, and --deallocation={} "
                                "would; accepted with it is eager",
                                request.deallocation));
-  if (!(request.plan_seconds >= 0) || !std::isfinite(request.plan_seconds))
-    throw UsageError(kBadInput,
-                     fmt::format("--plan-seconds={} is not understood; accepted: 0 or more seconds",
-                                 request.plan_seconds));
+  parse_plan_seconds(request.plan_seconds);
   if (request.runtime == "published" && request.format != "dtr")
     throw UsageError(kBadInput,
                      "--runtime=published needs tensors and their views; accepted is --format dtr");
@@ -260,11 +271,16 @@ Subject subject_of(const Request& request) {
 
 simulate::Result run(const Request& request, const Subject& subject, std::string_view policy,
                      std::uint64_t cap_bytes) {
-  if (policy == kPlanned)
+  if (policy == kPlanned) {
+    const double plan_seconds = parse_plan_seconds(request.plan_seconds);
+    // Advice tries more than ten caps that may have no plan, each for as long as this.
+    const double first_seconds = request.advise ? std::max(1.0, plan_seconds) : 10;
     return simulate::run_planned(subject.iteration, {.cap_bytes = cap_bytes,
                                                      .seconds = processor_seconds,
-                                                     .improvement_seconds = request.plan_seconds,
+                                                     .first_plan_seconds = first_seconds,
+                                                     .improvement_seconds = plan_seconds,
                                                      .base_ns = subject.totals.compute_ns});
+  }
   const auto place = std::find(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), policy);
   const auto kind = static_cast<engine::PolicyKind>(place - engine::kPolicyNames.begin());
   if (request.runtime == "published")

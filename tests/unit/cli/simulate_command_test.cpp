@@ -220,7 +220,7 @@ TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
   EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "ignore", "--policy", "planned"})
                 .find("accepted with it is eager"),
             std::string::npos);
-  for (const char* seconds : {"-1", "inf", "nan"})
+  for (const char* seconds : {"-1", "inf", "nan", "x", "2s"})
     EXPECT_NE(refused({log(), std::string("--plan-seconds=") + seconds}).find("accepted: 0 or more seconds"),
               std::string::npos)
         << seconds;

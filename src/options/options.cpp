@@ -195,6 +195,12 @@ std::string set(Options& options, std::string_view environment, std::string_view
       return std::string(called) + "=" + std::string(text) +                                                \
              ": a limit for each GPU is not supported yet; one limit holds for the GPU that is used first"; \
     }                                                                                                       \
+    if (std::string_view(#type) == "Policy" && text == "planned") {                                         \
+      return std::string(called) +                                                                          \
+             "=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "        \
+             "accepted: " +                                                                                 \
+             forms_of(#type);                                                                               \
+    }                                                                                                       \
     if (!parse_into(setting.value, text)) {                                                                 \
       return std::string(called) + "=" + std::string(text) +                                                \
              " is not understood; accepted: " + forms_of(#type);                                            \

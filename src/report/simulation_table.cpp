@@ -10,6 +10,12 @@
 namespace refrain::report {
 namespace {
 
+std::string time_of(double ns) {
+  return ns < 1000 ? fmt::format("{:.0f} ns", ns) : fmt::format("{:.1f} us", ns / 1000);
+}
+
+}  // namespace
+
 const char* status_of(simulate::Outcome outcome) {
   switch (outcome) {
     case simulate::Outcome::kOk: return "ok";
@@ -18,12 +24,6 @@ const char* status_of(simulate::Outcome outcome) {
   }
   return "";
 }
-
-std::string time_of(double ns) {
-  return ns < 1000 ? fmt::format("{:.0f} ns", ns) : fmt::format("{:.1f} us", ns / 1000);
-}
-
-}  // namespace
 
 std::string to_text(std::span<const SimulationRow> rows) {
   std::size_t width = 5;

@@ -17,6 +17,8 @@ struct SimulationRow {
   simulate::Result result;
 };
 
+// ok, out_of_memory, over_2x.
+const char* status_of(simulate::Outcome outcome);
 // A line each under a head. Where a run did not reach its end there is no overhead.
 std::string to_text(std::span<const SimulationRow> rows);
 nlohmann::ordered_json to_json(std::span<const SimulationRow> rows);

@@ -110,13 +110,93 @@ TEST_F(SimulateCommand, ARunThatDoesNotEndHasNoOverhead) {
 }
 
 TEST_F(SimulateCommand, WithoutABudgetThereAreTenOfEachPolicy) {
-  const std::string table = run({log(), "--policy", "all"});
-  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 7 * 10);
+  const std::string table = run({log(), "--policy", "all", "--plan-seconds", "0"});
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 8 * 10);
   EXPECT_NE(table.find("1.200x"), std::string::npos) << table;
   const std::string json_path = (folder_ / "rows.json").string();
   run({log(), "--runtime", "published", "--json", json_path});
   std::ifstream file(json_path);
   EXPECT_EQ(nlohmann::json::parse(file).size(), 10u);
+}
+
+TEST_F(SimulateCommand, PlannedIsARowOfTheSameFields) {
+  for (const char* runtime : {"engine", "published"}) {
+    const auto rows = nlohmann::ordered_json::parse(
+        run({log(), "--runtime", runtime, "--policy", "planned", "dtr", "--budget", "0.75", "--limit",
+             "1500B", "--plan-seconds", "0.01", "--json", "-"}));
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_EQ(rows[0]["policy"], "dtr");
+    EXPECT_EQ(rows[2]["policy"], "planned");
+    EXPECT_EQ(rows[2]["status"], "ok");
+    EXPECT_EQ(rows[2]["total_over_base_compute"], 1.2) << "a is computed again at the end";
+    EXPECT_EQ(rows[2]["peak_bytes"], 3000);
+    EXPECT_EQ(rows[2]["evictions"], 1);
+    EXPECT_EQ(rows[2]["rematerialisations"], 1);
+    EXPECT_EQ(rows[3]["status"], "out_of_memory");
+    EXPECT_TRUE(rows[3]["total_over_base_compute"].is_null());
+    EXPECT_EQ(rows[3]["peak_bytes"], 3000) << "the constant, what the largest op reads and what it writes";
+  }
+  const auto ignoring =
+      nlohmann::ordered_json::parse(run({log(), "--runtime", "published", "--deallocation", "ignore",
+                                         "--policy", "all", "--budget", "1", "--json", "-"}));
+  EXPECT_EQ(ignoring.size(), 7u) << "a plan has no such rule";
+}
+
+TEST_F(SimulateCommand, AdviceIsACurveItsKneeAndTheLowestCaps) {
+  const std::string svg_path = (folder_ / "curve.svg").string();
+  const std::string text = run({log(), "--advise", "--max-overhead", "5%", "--svg", svg_path});
+  EXPECT_EQ(text.substr(0, text.find('\n')), "tiny, policy dtr: 3.9 KiB where nothing limits it");
+  EXPECT_NE(text.find("0.750     2.9 KiB ok               20.0 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("lowest cap that works: 2.9 KiB (3000B, 0.750 of the peak), overhead 20.0 %; none "
+                      "tried below it, down to 2.6 KiB, does\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("lowest cap within 5.0 % overhead: 3.9 KiB (4000B, 1.000 of the peak), overhead 0.0 %"),
+            std::string::npos)
+      << text;
+  std::ifstream svg(svg_path);
+  const std::string picture((std::istreambuf_iterator<char>(svg)), {});
+  EXPECT_EQ(picture.find("<svg xmlns="), 0u);
+  EXPECT_NE(picture.find("<path class=\"curve\" d=\"M"), std::string::npos);
+  EXPECT_NE(picture.find("lowest that works: 2.9 KiB (3000B"), std::string::npos);
+  EXPECT_EQ(picture.find("href"), std::string::npos) << "self-contained";
+}
+
+TEST_F(SimulateCommand, AdviceAsJsonHasThePointsOfItsCurve) {
+  const auto advice = nlohmann::ordered_json::parse(
+      run({log(), "--advise", "--policy", "planned", "--plan-seconds", "0", "--json", "-"}));
+  EXPECT_EQ(advice["policy"], "planned");
+  EXPECT_EQ(advice["peak_bytes"], 4000);
+  EXPECT_EQ(advice["max_overhead"], 0.1);
+  EXPECT_EQ(advice["lowest"]["limit_bytes"], 3000);
+  EXPECT_NEAR(advice["lowest"]["overhead"].get<double>(), 0.2, 1e-9);
+  EXPECT_EQ(advice["lowest_within"]["limit_bytes"], 4000);
+  EXPECT_EQ(advice["curve"][0]["overhead"], 0.0);
+  EXPECT_EQ(advice["none_works_from_bytes"], 2713) << "ten times 1 % less than 3000";
+  EXPECT_EQ(advice["curve"].back()["status"], "out_of_memory");
+  EXPECT_TRUE(advice["curve"].back()["overhead"].is_null());
+}
+
+TEST_F(SimulateCommand, AdviceThatCannotBeGivenIsOneLine) {
+  for (const char* most : {"10", "-1%", "ten%", "%", "nan%", "inf%", "1e999%"})
+    EXPECT_NE(refused({log(), "--advise", std::string("--max-overhead=") + most}).find("0% or more: 10%"),
+              std::string::npos)
+        << most;
+  EXPECT_EQ(refused({log(), "--max-overhead", "10%"}),
+            "--max-overhead belongs to advice; accepted with --advise");
+  EXPECT_EQ(refused({log(), "--svg", "x.svg"}), "--svg belongs to advice; accepted with --advise");
+  EXPECT_NE(refused({log(), "--advise", "--budget", "0.5"}).find("accepted without --budget"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--policy", "all"}).find("about one policy"), std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--policy", "dtr", "lru"}).find("about one policy"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--svg", folder_.string()}).find("it is a folder"),
+            std::string::npos);
+  const std::string kept = (folder_ / "kept.svg").string();
+  std::ofstream(kept) << "before";
+  EXPECT_NE(refused({(folder_ / "none.log").string(), "--advise", "--svg", kept}).find("cannot be read"),
+            std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(kept), 6u) << "nothing is overwritten";
 }
 
 TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
@@ -137,6 +217,13 @@ TEST_F(SimulateCommand, BadInputIsOneLineThatSaysWhatIsAccepted) {
   EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "banish", "--policy", "all"})
                 .find("accepted: dtr"),
             std::string::npos);
+  EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "ignore", "--policy", "planned"})
+                .find("accepted with it is eager"),
+            std::string::npos);
+  for (const char* seconds : {"-1", "inf", "nan", "x", "2s"})
+    EXPECT_NE(refused({log(), std::string("--plan-seconds=") + seconds}).find("accepted: 0 or more seconds"),
+              std::string::npos)
+        << seconds;
   EXPECT_NE(refused({log(), "--json", (folder_ / "no" / "rows.json").string()}).find("does not exist"),
             std::string::npos);
   std::ofstream(log(), std::ios::app) << "{\"INSTRUCTION\":\"RELEASE\",\"NAME\":\"b\"}\n";

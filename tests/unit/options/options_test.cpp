@@ -117,6 +117,10 @@ TEST(Options, WordsAreTakenInEveryFormAndNothingElseIs) {
     }
   }
   Options options;
+  EXPECT_EQ(set(options, "REFRAIN_POLICY", "planned", Source::kFlag, "--policy"),
+            "--policy=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "
+            "accepted: " +
+                std::string(forms_of("Policy")));
   EXPECT_EQ(set(options, "REFRAIN_ON_THRASH", "offload", Source::kFlag, ""), "");
   EXPECT_EQ(options.on_thrash.value, OnThrash::kOffload);
   EXPECT_EQ(set(options, "REFRAIN_VERIFY", "all", Source::kFlag, ""), "");

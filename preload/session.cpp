@@ -133,6 +133,7 @@ void Session::start_log() {
   metrics_path_ = trace::expand_path(options_.metrics.value, program_);
   if (options_.log.value.empty()) return;
   log_path_ = trace::expand_path(options_.log.value, program_);
+  log_.set_most_bytes(options_.log_size.value.bytes);
   const std::string error = log_.open(log_path_, options_.force.value);
   if (!error.empty()) {
     say(0, "error: " + error + "; there is no log");
@@ -140,7 +141,6 @@ void Session::start_log() {
     return;
   }
   log_path_ = log_.path();
-  log_.set_most_bytes(options_.log_size.value.bytes);
   nlohmann::ordered_json values;
 #define OPTION(type, member, environment, flag, default_text, help) \
   values[#member] = {{"value", options_.member.text}, {"from", options::name_of(options_.member.source)}};

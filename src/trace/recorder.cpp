@@ -103,12 +103,13 @@ void Recorder::cost(std::uint32_t cost_class, double ns) {
   if (file_ >= 0) write(fmt::format(R"({{"kind":"cost","class":{},"ns":{}}})", cost_class, ns));
 }
 
-void Recorder::end() {
-  if (file_ < 0) return;
+bool Recorder::end() {
+  if (file_ < 0) return true;
   write(fmt::format(R"({{"kind":"end","ops":{}}})", ops_));
   flush();
   ::close(file_);
   file_ = -1;
+  return !failed_;
 }
 
 }  // namespace refrain::trace

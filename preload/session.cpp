@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -133,6 +134,7 @@ void Session::start_log() {
   metrics_path_ = trace::expand_path(options_.metrics.value, program_);
   if (options_.log.value.empty()) return;
   log_path_ = trace::expand_path(options_.log.value, program_);
+  log_.set_most_bytes(options_.log_size.value.bytes);
   const std::string error = log_.open(log_path_, options_.force.value);
   if (!error.empty()) {
     say(0, "error: " + error + "; there is no log");
@@ -140,7 +142,6 @@ void Session::start_log() {
     return;
   }
   log_path_ = log_.path();
-  log_.set_most_bytes(options_.log_size.value.bytes);
   nlohmann::ordered_json values;
 #define OPTION(type, member, environment, flag, default_text, help) \
   values[#member] = {{"value", options_.member.text}, {"from", options::name_of(options_.member.source)}};
@@ -250,7 +251,9 @@ void Session::finish() {
   const std::uint64_t t_ns = log_.is_open() ? log_.elapsed_ns() : 0;
   renew_metrics(true);
   log_.end(end);
-  record_.end();
+  if (log_.dropped() != 0)
+    say(0, fmt::format("error: {} lines of the log {} could not be written", log_.dropped(), log_path_));
+  if (!record_.end()) say(0, "error: the record could not be written to its end");
   if (options_.summary.value == "off") return;
   const std::string text = report::to_text(report::from_totals(end, log_path_, t_ns));
   if (options_.summary.value == "stderr") {
@@ -278,7 +281,8 @@ std::uint64_t Session::away_bytes() const {
   return runtime_->engine()->away_bytes();
 }
 
-// There whole or not at all: whoever collects it must not see half of it.
+// There whole or not at all: whoever collects it must not see half of it. A device or a pipe is written as it
+// is: moving a file there would replace it.
 void Session::renew_metrics(bool last) {
   constexpr std::chrono::seconds kBetween{1};
   const auto now = std::chrono::steady_clock::now();
@@ -286,14 +290,18 @@ void Session::renew_metrics(bool last) {
   metrics_renewed_ = now;
   const std::string text = report::to_metrics(
       {{{{"host", host_name()}, {"pid", std::to_string(process_)}, {"program", program_}}, totals()}});
-  const std::string beside = metrics_path_ + ".part";
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  struct stat found {};
+  const bool special = ::stat(metrics_path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+  const std::string beside = special ? metrics_path_ : fmt::format("{}.{}.part", metrics_path_, process_);
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0644);
   const bool written =
       file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (file >= 0) ::close(file);
-  if (written && std::rename(beside.c_str(), metrics_path_.c_str()) == 0) return;
-  say(0, fmt::format("error: the metrics cannot be written to {}: {}; there are none", metrics_path_,
-                     std::strerror(errno)));
+  if (written && (special || std::rename(beside.c_str(), metrics_path_.c_str()) == 0)) return;
+  const int reason = errno;
+  if (!special) ::unlink(beside.c_str());
+  say(0, fmt::format("error: the metrics cannot be written to {}: {}; there are none from here on",
+                     metrics_path_, std::strerror(reason)));
   metrics_path_.clear();
 }
 

@@ -2,8 +2,8 @@
  * without refrain just as well, needs no library to be linked, and pays one look-up of a symbol for each
  * function.
  *
- * C and C++. Thread safety: every function may be called from any thread. Nothing here makes a CUDA call that
- * waits for the device but refrain_pin, which may have to bring a tensor back first.
+ * C99 and C++11, and later. Thread safety: every function may be called from any thread. Nothing here makes a
+ * CUDA call that waits for the device but refrain_pin, which may have to bring a tensor back first.
  */
 #ifndef REFRAIN_REFRAIN_H
 #define REFRAIN_REFRAIN_H
@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,10 +42,13 @@ typedef struct {
   uint64_t refused;     /* requests refused for want of memory */
 } refrain_statistics;
 
-/* The library's functions, looked up each time: it may be called before and after anything else. */
+/* The library's functions, looked up each time: it may be called before and after anything else. ISO C has no
+ * conversion of what dlsym returns to a function: its bytes are copied, as POSIX allows. */
 #define REFRAIN_CALL(name, type, arguments)                                  \
   do {                                                                       \
-    type const refrain_function = (type)dlsym(RTLD_DEFAULT, #name);          \
+    void* const refrain_symbol = dlsym(RTLD_DEFAULT, #name);                 \
+    type refrain_function;                                                   \
+    memcpy(&refrain_function, &refrain_symbol, sizeof refrain_function);     \
     return refrain_function ? refrain_function arguments : REFRAIN_INACTIVE; \
   } while (0)
 

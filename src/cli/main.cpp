@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
+#include <iostream>
+#include <system_error>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -50,6 +51,15 @@ std::string explain(const CLI::ParseError& error, const CLI::App& app,
 
 }  // namespace
 
+// What went to standard output may not have arrived: a full disk shows when the rest of it is written.
+int checked_end(int code, bool is_run) {
+  std::cout.flush();
+  if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "refrain: standard output cannot be written\n");
+  if (code != 0) return code;
+  return is_run ? refrain::cli::kOwnFailure : refrain::cli::kBadInput;
+}
+
 int main(int argc, char** argv) {
   CLI::App app(
       "refrain runs CUDA programs that need more device memory than they may have: it evicts tensors and "
@@ -75,17 +85,17 @@ int main(int argc, char** argv) {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
     for (const Command& command : commands) {
-      if (command.app->parsed()) return command.action();
+      if (command.app->parsed()) return checked_end(command.action(), is_run);
     }
   } catch (const UsageError& error) {
     fmt::print(stderr, "refrain: {}\n", error.what());
     return error.exit_code();
-  } catch (const std::filesystem::filesystem_error& error) {  // a folder that may not be looked into
+  } catch (const std::system_error& error) {  // a folder that may not be looked into, a disk that is full
     fmt::print(stderr, "refrain: {}\n", error.what());
     return is_run ? kOwnFailure : kBadInput;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-      return app.exit(error);  // --help, --version
+      return checked_end(app.exit(error), is_run);  // --help, --version
     fmt::print(stderr, "refrain: {}\n", explain(error, app, words));
     return is_run ? kOwnFailure : kBadInput;
   }

@@ -33,13 +33,22 @@ struct Request {
   bool writes() const { return !(html.empty() && perfetto.empty() && prometheus.empty() && json.empty()); }
 };
 
-// A file that is there whole or not at all: written beside its place, and moved there at the end. "-" is
-// standard output.
+// A file that is there whole or not at all: written beside its place, and moved there at the end; a link
+// stays one. A device or a pipe is written as it is: moving a file there would replace it. "-" is standard
+// output.
 class Output {
  public:
   explicit Output(std::string path) : path_(std::move(path)) {
     if (path_ == "-") return;
-    beside_ = fmt::format("{}.{}.part", path_, getpid());
+    std::error_code ignored;
+    const fs::path target = fs::weakly_canonical(path_, ignored);
+    place_ = target.empty() ? path_ : target.string();
+    if (fs::exists(place_, ignored) && !fs::is_regular_file(place_, ignored)) {
+      file_.open(place_, std::ios::binary);
+      if (!file_) throw UsageError(kBadInput, fmt::format("{} cannot be written", path_));
+      return;
+    }
+    beside_ = fmt::format("{}.{}.part", place_, getpid());
     file_.open(beside_, std::ios::binary);
     if (!file_) throw UsageError(kBadInput, fmt::format("{} cannot be written", path_));
   }
@@ -58,13 +67,14 @@ class Output {
       return;
     }
     file_.close();
-    if (file_) fs::rename(beside_, path_, error);
+    if (file_ && !beside_.empty()) fs::rename(beside_, place_, error);
     if (!file_ || error) throw UsageError(kBadInput, fmt::format("{} cannot be written", path_));
     beside_.clear();
   }
 
  private:
   std::string path_;
+  std::string place_;  // path_ without links
   std::string beside_;
   std::ofstream file_;
 };
@@ -122,6 +132,11 @@ report::Account read(const std::string& path, report::PerfettoWriter* perfetto) 
   }
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error) && !error;
+}
+
 void check(const Request& request) {
   if (request.logs.size() > 1 && !request.perfetto.empty())
     throw UsageError(kBadInput, "--perfetto takes one log: a trace has one axis of time");
@@ -130,15 +145,22 @@ void check(const Request& request) {
   if (!request.diff.empty() && request.writes())
     throw UsageError(kBadInput,
                      "--diff is text only, and goes with none of --html, --perfetto, --prometheus, --json");
+  for (std::size_t i = 0; i < request.logs.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (same_file(request.logs[i], request.logs[j]))
+        throw UsageError(kBadInput, fmt::format("log {} is given twice", request.logs[i]));
+    }
+  }
   std::vector<std::string> outputs;
   for (const std::string& path : {request.html, request.perfetto, request.prometheus, request.json}) {
     if (path.empty()) continue;
-    if (std::find(outputs.begin(), outputs.end(), path) != outputs.end())
+    std::error_code ignored;
+    const std::string place = path == "-" ? path : fs::weakly_canonical(path, ignored).string();
+    if (std::find(outputs.begin(), outputs.end(), place) != outputs.end())
       throw UsageError(kBadInput, fmt::format("two reports cannot both be written to {}", path));
-    outputs.push_back(path);
+    outputs.push_back(place);
     for (const std::string& log : request.logs) {
-      std::error_code error;
-      if (path != "-" && fs::equivalent(path, log, error))
+      if (path != "-" && same_file(path, log))
         throw UsageError(kBadInput, fmt::format("the report would overwrite its own log {}", log));
     }
   }

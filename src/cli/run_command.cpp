@@ -60,6 +60,8 @@ void check_output(const char* what, const std::string& pattern, bool force, cons
   if (pattern.empty()) return;
   const std::string path = trace::expand_path(pattern, program);
   if (fs::exists(path)) {
+    if (!fs::is_regular_file(path))
+      throw UsageError(kOwnFailure, fmt::format("{} {} exists and is no file; name another", what, path));
     if (!force)
       throw UsageError(kOwnFailure,
                        fmt::format("{} {} exists; overwrite it with -f, or name another", what, path));
@@ -204,8 +206,9 @@ int run(const Request& request, const std::vector<std::string>& words) {
     const std::uint64_t peak_bytes = measure_peak(program.path, words, variables);
     const auto limit_bytes = static_cast<std::uint64_t>(
         std::floor(static_cast<double>(peak_bytes) * options.limit.value.percent / 100));
-    fmt::print(stderr, "refrain: measured a peak of {}; {} of it is {}\n", format_bytes(peak_bytes),
-               options.limit.text, format_bytes(limit_bytes));
+    if (!request.quiet)
+      fmt::print(stderr, "refrain: measured a peak of {}; {} of it is {}\n", format_bytes(peak_bytes),
+                 options.limit.text, format_bytes(limit_bytes));
     variables["REFRAIN_LIMIT"] = fmt::format("{}B", limit_bytes);
   }
   if (request.quiet) {

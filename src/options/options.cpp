@@ -170,6 +170,18 @@ std::vector<std::string> conflicts(const Options& options) {
   if (options.log_size.value.bytes != 0 && options.log_size.value.bytes < kLeastLogBytes) {
     sentences.push_back("a log of " + options.log_size.text + " has no room for its header; at least 64KiB");
   }
+  const std::pair<const char*, std::string_view> outputs[] = {{"log", options.log.value},
+                                                              {"record", options.record.value},
+                                                              {"metrics", options.metrics.value},
+                                                              {"summary", options.summary.value}};
+  for (const auto& [name, path] : outputs) {
+    for (const auto& [other, same] : outputs) {
+      if (name == other) break;
+      if (!path.empty() && path == same)
+        sentences.push_back("the " + std::string(other) + " and the " + name + " cannot both be written to " +
+                            std::string(path));
+    }
+  }
   const bool capped = options.limit.value.kind != Limit::Kind::kOff;
   if (!capped || options.host_limit.value.kind != Limit::Kind::kOff) return sentences;
   if (options.verify.value != Verify::kOff) {

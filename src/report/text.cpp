@@ -26,10 +26,11 @@ std::string about(const Account& a) {
     const auto it = a.header().find(name);
     return it != a.header().end() && it->is_string() ? it->get<std::string>() : std::string();
   };
-  if (!command.empty()) out += fmt::format("      program              {}\n", short_name(command, 72));
+  if (!command.empty())
+    out += fmt::format("      program              {}\n", printable(short_name(command, 72)));
   if (const std::string start = text("start"); !start.empty()) {
-    out += fmt::format("      started              {} on {}, ran {}\n", start, text("host"),
-                       seconds(a.summary().t_ns));
+    out += fmt::format("      started              {} on {}, ran {}\n", printable(start),
+                       printable(text("host")), seconds(a.summary().t_ns));
   }
   return out;
 }
@@ -65,9 +66,10 @@ std::string costs(const std::string& title, const std::vector<Cost>& rows, std::
   std::string out = fmt::format("\n{:<46} {:>9} {:>7} {:>9} {:>8} {:>10}\n", title, "time lost", "share",
                                 "evictions", "brought", "bytes");
   for (const Cost& row : rows) {
-    out += fmt::format("  {:<44} {:>9} {:>7} {:>9} {:>8} {:>10}\n", short_title(row.name, kNameColumns - 2),
-                       seconds(row.lost_ns), share(row.lost_ns, lost_ns), row.evictions,
-                       row.rematerialisations, format_bytes(row.bytes));
+    out += fmt::format("  {:<44} {:>9} {:>7} {:>9} {:>8} {:>10}\n",
+                       printable(short_title(row.name, kNameColumns - 2)), seconds(row.lost_ns),
+                       share(row.lost_ns, lost_ns), row.evictions, row.rematerialisations,
+                       format_bytes(row.bytes));
   }
   return out;
 }
@@ -82,8 +84,8 @@ std::string decisions(const Account& a) {
         chosen == 0
             ? "nothing else could go"
             : fmt::format("{:.1f}x dearer", std::exp(way.log_ratio_sum / static_cast<double>(chosen)));
-    out += fmt::format("  {:<44} {:>9} {:>10} {:>12}   {}\n", meaning_of_leave(way.leave), way.evictions,
-                       format_bytes(way.bytes), format_bytes(way.copied_bytes), beat);
+    out += fmt::format("  {:<44} {:>9} {:>10} {:>12}   {}\n", printable(meaning_of_leave(way.leave)),
+                       way.evictions, format_bytes(way.bytes), format_bytes(way.copied_bytes), beat);
   }
   return out;
 }
@@ -104,7 +106,8 @@ std::string sizes(const Account& a) {
 }
 
 // An entry of a list, broken between words where it is too long for the screen.
-std::string entry(std::string text) {
+std::string entry(const std::string& words) {
+  std::string text = printable(words);
   std::string out;
   std::size_t room = kColumns - 2;
   for (const char* indent = "  "; !text.empty(); indent = "      ", room = kColumns - 6) {
@@ -231,7 +234,7 @@ std::string overview_text(const std::vector<Account>& accounts) {
   };
   for (const Account& a : accounts) {
     const event::End& t = a.summary().totals;
-    row(short_name(a.log_path(), 30), verdict(a.summary()), format_bytes(t.wanted_bytes),
+    row(printable(short_name(a.log_path(), 30)), verdict(a.summary()), format_bytes(t.wanted_bytes),
         format_bytes(t.peak_bytes), t.limit_bytes == 0 ? "none" : format_bytes(t.limit_bytes), t.evictions,
         t.replayed_ns, t.program_ns);
     evictions += t.evictions;
@@ -283,7 +286,8 @@ std::string diff_text(const Account& before, const Account& after) {
                    [&](const auto& a, const auto& b) { return distance(a) > distance(b); });
   if (changed.size() > kRows) changed.resize(kRows);
   for (const auto& [name, lost] : changed) {
-    row("lost: " + short_title(name, 24), lost.first, lost.second, seconds(lost.first), seconds(lost.second));
+    row("lost: " + printable(short_title(name, 24)), lost.first, lost.second, seconds(lost.first),
+        seconds(lost.second));
   }
   return out;
 }

@@ -28,4 +28,15 @@ inline std::string share(std::uint64_t part, std::uint64_t whole) {
                      whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+// On one line, and with nothing in it that a terminal would obey: a log's names come from any program.
+inline std::string printable(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool second_set = i > 0 && text[i - 1] == '\xc2' && c >= 0x80 && c < 0xa0;  // U+0080 to U+009F
+    if (c < 0x20 || c == 0x7f) text[i] = '?';
+    if (second_set) text.replace(i - 1, 2, "?");
+  }
+  return text;
+}
+
 }  // namespace refrain::report

@@ -1,15 +1,29 @@
 // Log lines in. Must not trust them: any file may be given to it.
 #include "trace/reader.hpp"
 
+#include <type_traits>
+
 namespace refrain::trace {
 namespace {
+
+struct WrongType {};
+
+// Whole numbers are never negative or broken: converted unseen, either would be a huge one.
+template <class Field>
+void take(const nlohmann::ordered_json& value, Field& field) {
+  const bool fits = std::is_integral_v<Field>         ? value.is_number_unsigned()
+                    : std::is_floating_point_v<Field> ? value.is_number()
+                                                      : value.is_string();
+  if (!fits) throw WrongType();
+  field = value.get<Field>();
+}
 
 template <class T>
 T event_from(const nlohmann::ordered_json& object) {
   T event;
   event::visit(event, [&](std::string_view name, auto& field) {
     const auto it = object.find(std::string(name));
-    if (it != object.end()) field = it->template get<std::remove_reference_t<decltype(field)>>();
+    if (it != object.end()) take(*it, field);
   });
   return event;
 }
@@ -39,7 +53,9 @@ Reader::Reader(std::istream& in) : in_(in) {
     throw Error("not a log of refrain: the first line is no header");
   }
   const auto& schema = header_["schema"];
-  if (!schema.is_number_integer() || schema.get<int>() > event::kSchema) {
+  if (!schema.is_number_unsigned() || schema.get<std::uint64_t>() == 0)
+    throw Error("not a log of refrain: schema " + schema.dump() + " in its header is no number from 1");
+  if (schema.get<std::uint64_t>() > event::kSchema) {
     throw Error("log schema " + schema.dump() + " is newer than this program, which reads up to " +
                 std::to_string(event::kSchema));
   }
@@ -66,10 +82,12 @@ std::optional<Line> Reader::next() {
   while (next_object(object)) {
     try {
       std::optional<Event> event = parse_event(object, kind_of(object));
-      if (event)
-        return Line{object.value("seq", std::uint64_t{0}), object.value("t_ns", std::uint64_t{0}),
-                    std::move(*event)};
-    } catch (const nlohmann::json::exception&) {
+      if (!event) continue;
+      Line line{0, 0, std::move(*event)};
+      if (object.contains("seq")) take(object["seq"], line.seq);
+      if (object.contains("t_ns")) take(object["t_ns"], line.t_ns);
+      return line;
+    } catch (const WrongType&) {
       throw Error("line " + std::to_string(line_number_) + " of the log has a field of the wrong type");
     }
   }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,9 @@ Recorder::~Recorder() {
 }
 
 std::string Recorder::open(const std::string& path, bool overwrite, const std::string& program) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+    return "record " + path + " exists and is no file; name another";
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), 0644);
   if (file_ < 0 && errno == EEXIST)
     return "record " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
@@ -99,12 +103,13 @@ void Recorder::cost(std::uint32_t cost_class, double ns) {
   if (file_ >= 0) write(fmt::format(R"({{"kind":"cost","class":{},"ns":{}}})", cost_class, ns));
 }
 
-void Recorder::end() {
-  if (file_ < 0) return;
+bool Recorder::end() {
+  if (file_ < 0) return true;
   write(fmt::format(R"({{"kind":"end","ops":{}}})", ops_));
   flush();
   ::close(file_);
   file_ = -1;
+  return !failed_;
 }
 
 }  // namespace refrain::trace

@@ -36,8 +36,8 @@ class Recorder {
   void op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class);
   void barrier();
   void cost(std::uint32_t cost_class, double ns);
-  // Writes the last line, and closes the file.
-  void end();
+  // Writes the last line, and closes the file. Whether all of it could be written.
+  bool end();
 
  private:
   void write(const std::string& line);

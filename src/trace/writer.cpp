@@ -74,6 +74,10 @@ std::string Writer::open(const std::string& path, bool overwrite) {
   // name.
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_EXCL, 0644);
   const bool existed = file_ < 0 && errno == EEXIST;
+  // What is no file may wait for ever for a reader, or be a device that all programs share.
+  struct stat found {};
+  if (existed && ::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+    return "log " + path + " exists and is no file; name another";
   if (existed) file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   std::string error;
   if (file_ < 0) {
@@ -83,6 +87,9 @@ std::string Writer::open(const std::string& path, bool overwrite) {
     return open(path + "." + std::to_string(getpid()), overwrite);
   } else if (existed && !overwrite) {
     error = "log " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
+  } else if (most_bytes_ != 0 && !overwrite && ::lstat((path + ".1").c_str(), &found) == 0) {
+    ::unlink(path.c_str());
+    error = "log " + path + ".1 exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
   } else if (existed && ftruncate(file_, 0) != 0) {
     error = "log " + path + " cannot be overwritten: " + std::strerror(errno);
   }
@@ -151,8 +158,14 @@ void Writer::write_text(const std::string& text) {
   do {
     written = ::write(file_, text.data(), text.size());
   } while (written < 0 && errno == EINTR);
-  if (written > 0) file_bytes_ += static_cast<std::uint64_t>(written);
-  if (written != static_cast<ssize_t>(text.size())) ++dropped_;
+  if (written == static_cast<ssize_t>(text.size())) {
+    file_bytes_ += text.size();
+    return;
+  }
+  ++dropped_;
+  // Half a line would spoil the next one, and with it the whole log.
+  if (written > 0 && ftruncate(file_, static_cast<off_t>(file_bytes_)) != 0)
+    file_bytes_ += static_cast<std::uint64_t>(written);
 }
 
 }  // namespace refrain::trace

@@ -25,8 +25,9 @@ class Writer {
   // Creates the file. Returns the reason why not, or an empty string. An existing file is only replaced if
   // overwrite.
   std::string open(const std::string& path, bool overwrite);
-  // When the file is larger than this, it is renamed with ".1" added (one that is there already is replaced),
-  // and the log goes on in a new one, which begins with the same header. 0: never.
+  // When the file is larger than this, it is renamed with ".1" added, which replaces the one before, and the
+  // log goes on in a new one, which begins with the same header. 0: never. To be set before open, which looks
+  // whether a file of that name is there that is not this log's.
   void set_most_bytes(std::uint64_t bytes) noexcept { most_bytes_ = bytes; }
   bool is_open() const noexcept { return file_ >= 0; }
   std::uint64_t events() const noexcept { return events_; }

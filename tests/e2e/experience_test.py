@@ -1,6 +1,7 @@
 """What a user has around a run: naming tensors, live metrics, a log of bounded size, children, check, reports, an installed
 refrain. Each judged from outside."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -36,6 +37,16 @@ class Interface(Case):
         done = self.plain([self.victim("named")])
         self.assert_ok(done)
         self.assertEqual(done.stdout, "without refrain\nok\n")
+
+
+    def test_the_header_is_clean_in_each_language(self):
+        include = pathlib.Path(__file__).resolve().parents[2] / "include"
+        (self.folder / "use.h").write_text("#include <refrain/refrain.h>\nint main(void) { return refrain_is_active() != REFRAIN_INACTIVE; }\n")
+        for compiler, language, standard in (("cc", "c", "c99"), ("cc", "c", "c17"), ("c++", "c++", "c++11"), ("c++", "c++", "c++20")):
+            done = self.execute([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{include}",
+                                 "use.h", "-o", "use"])
+            self.assert_ok(done)
+            self.assert_ok(self.execute([str(self.folder / "use")]))
 
 
 class Metrics(Case):
@@ -81,6 +92,17 @@ class Metrics(Case):
         done = self.run_capped("120KiB", [self.victim("chain"), "16", "16"], "--metrics", "no/such/folder/run.prom")
         self.assert_ok(done)
         self.assertEqual(done.stderr.count("the metrics cannot be written to no/such/folder/run.prom"), 1)
+        (self.folder / "folder").mkdir()
+        done = self.preloaded([self.victim("chain"), "16", "16"], REFRAIN_METRICS="folder")
+        self.assert_ok(done)
+        self.assertIn("the metrics cannot be written to folder", done.stderr)
+        self.assertEqual([path.name for path in self.folder.glob("folder*")], ["folder"])
+
+    def test_a_pipe_or_a_device_stays_one(self):
+        (self.folder / "null").symlink_to("/dev/null")
+        self.assert_ok(self.run_capped("120KiB", [self.victim("chain"), "16", "16"], "--metrics", "null"))
+        self.assertTrue((self.folder / "null").is_symlink())
+        self.assertTrue(pathlib.Path("/dev/null").is_char_device())
 
 
 class LogSize(Case):
@@ -232,6 +254,31 @@ class Report(Case):
         self.assert_refused("damaged", "damaged", "--perfetto", "old.json")
         self.assertEqual((self.folder / "old.json").read_text(), "before")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["damaged", "killed.jsonl", "old.json", "run.jsonl"])
+
+    def test_what_is_no_file_stays_what_it_is(self):
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "target.html").write_text("before")
+        (self.folder / "link.html").symlink_to("target.html")
+        read = []
+        reader = threading.Thread(target=lambda: read.append((self.folder / "pipe").read_text()))
+        reader.start()
+        self.assert_ok(self.refrain("report", "run.jsonl", "--json", "pipe", "--html", "link.html"))
+        self.assertTrue((self.folder / "pipe").is_fifo())
+        reader.join()
+        self.assertGreater(json.loads(read[0])["evictions"], 0)
+        self.assertTrue((self.folder / "link.html").is_symlink())
+        self.assertIn("<html", (self.folder / "target.html").read_text())
+
+    def test_one_file_under_two_names(self):
+        (self.folder / "again.jsonl").symlink_to("run.jsonl")
+        self.assert_refused("log again.jsonl is given twice", "run.jsonl", "again.jsonl")
+
+    def test_standard_output_that_is_full_is_an_error(self):
+        for arguments in (["report", "run.jsonl"], ["report", "run.jsonl", "--json", "-"], ["--help"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([BUILD / "bin/refrain", *arguments], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn("refrain: ", done.stderr)
 
     def test_every_form_at_once(self):
         self.assert_ok(self.refrain("report", "run.jsonl", "--html", "a.html", "--json", "a.json", "--perfetto", "a.trace", "--prometheus", "a.prom"))

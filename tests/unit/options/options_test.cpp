@@ -138,6 +138,11 @@ TEST(Options, WhatMakesNoSenseTogetherIsASentence) {
   const char* const neither[] = {"REFRAIN_LIMIT=8GiB", "REFRAIN_HOST_LIMIT=off", "REFRAIN_VERIFY=off",
                                  nullptr};
   EXPECT_TRUE(conflicts(from_environment(neither).options).empty());
+  const char* const one_file[] = {"REFRAIN_LOG=a", "REFRAIN_METRICS=a", "REFRAIN_RECORD=b",
+                                  "REFRAIN_SUMMARY=c", nullptr};
+  const std::vector<std::string> both_there = conflicts(from_environment(one_file).options);
+  ASSERT_EQ(both_there.size(), 1u);
+  EXPECT_EQ(both_there[0], "the log and the metrics cannot both be written to a");
   const char* const no_cap[] = {"REFRAIN_HOST_LIMIT=off", nullptr};
   EXPECT_TRUE(conflicts(from_environment(no_cap).options).empty());
 }

@@ -11,6 +11,7 @@
 #include "report/page.hpp"
 #include "report/perfetto.hpp"
 #include "report/text.hpp"
+#include "report/words.hpp"
 
 namespace refrain::report {
 namespace {
@@ -127,6 +128,15 @@ TEST(Text, TitlesAreNamesWithoutParameters) {
   EXPECT_EQ(title_of("memset"), "memset");
   EXPECT_EQ(title_of("_ZN3fooIiE3barEPFviE"), "foo<int>::bar");
   EXPECT_EQ(short_name("abcdefghijklmnop", 9), "abcd...op");
+}
+
+TEST(Text, NamesCannotSteerATerminal) {
+  EXPECT_EQ(printable("a\x1b[31m\nb\x7f\xc2\x9b\xc3\xa9"), "a?[31m?b??\xc3\xa9");
+  Account a("log");
+  a.add({.seq = 0, .t_ns = 0, .event = event::Name{.buffer = 1, .text = "x\x1b]0;title\x07\ny"}});
+  a.add({.seq = 1, .t_ns = 0, .event = event::Evict{.buffer = 1, .bytes = 8, .op = "k\x1b[2J"}});
+  a.add({.seq = 2, .t_ns = 0, .event = event::Note{.text = "n\x1b[1m\rlines"}});
+  for (const char c : to_text(a)) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
 }
 
 TEST(Page, NamesCannotBreakOutOfIt) {

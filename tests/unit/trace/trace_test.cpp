@@ -1,5 +1,7 @@
 // Writing and reading logs, also damaged ones.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <sstream>
 
 #include "trace/reader.hpp"
+#include "trace/recorder.hpp"
 #include "trace/writer.hpp"
 
 namespace refrain::trace {
@@ -84,6 +87,55 @@ TEST_F(Trace, UnwritablePathSaysWhy) {
   EXPECT_FALSE(writer.is_open());
 }
 
+TEST_F(Trace, WhatIsNoFileIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  Writer writer;
+  EXPECT_NE(writer.open(path_, true).find("is no file"), std::string::npos);  // would wait for a reader
+  Recorder recorder;
+  EXPECT_NE(recorder.open(path_, true, "program").find("is no file"), std::string::npos);
+}
+
+TEST_F(Trace, RotationDoesNotReplaceAFileThatIsNotTheLogs) {
+  const std::string before = path_ + ".1";
+  std::ofstream(before) << "precious";
+  Writer writer;
+  writer.set_most_bytes(1000);
+  EXPECT_NE(writer.open(path_, false).find(before + " exists"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_EQ(std::filesystem::file_size(before), 8u);
+  Writer forced;
+  forced.set_most_bytes(1000);
+  EXPECT_EQ(forced.open(path_, true), "");
+  std::filesystem::remove(before);
+}
+
+// A limit on the size of files cuts a write short, as a full disk does.
+TEST_F(Trace, ALineThatFoundNoRoomLeavesTheLogWhole) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    Writer writer;
+    writer.open(path_, false);
+    writer.write_header(nlohmann::ordered_json::object());
+    const rlimit narrow{300, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &narrow);
+    writer.write(event::Note{.text = std::string(1000, 'x')});
+    const rlimit wide{RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &wide);
+    writer.write(event::Note{.text = "room again"});
+    writer.end({.exit = "normal"});
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  std::ifstream file(path_);
+  Reader reader(file);
+  EXPECT_EQ(std::get<event::Note>(reader.next()->event).text, "room again");
+  EXPECT_EQ(std::get<event::End>(reader.next()->event).dropped, 1u);
+}
+
 TEST_F(Trace, LinesBeforeAKillAreWhole) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -125,15 +177,20 @@ TEST(Reader, DamageInTheMiddleNamesTheLine) {
 }
 
 TEST(Reader, WrongTypeNamesTheLine) {
-  std::istringstream in("{\"kind\":\"header\",\"schema\":1}\n{\"kind\":\"evict\",\"bytes\":\"many\"}\n");
-  Reader reader(in);
-  EXPECT_THROW(reader.next(), Error);
+  for (const char* field : {"\"bytes\":\"many\"", "\"bytes\":-1", "\"bytes\":1e300", "\"bytes\":null",
+                            "\"seq\":-1", "\"t_ns\":-7", "\"score\":\"x\"", "\"op\":5"}) {
+    std::istringstream in("{\"kind\":\"header\",\"schema\":1}\n{\"kind\":\"evict\"," + std::string(field) +
+                          "}\n");
+    Reader reader(in);
+    EXPECT_THROW(reader.next(), Error) << field;
+  }
 }
 
 TEST(Reader, RefusesOtherFilesAndNewerSchemas) {
   for (const char* text :
        {"", "hello\n", "{\"kind\":\"evict\"}\n", "[]\n", "{\"kind\":\"header\",\"schema\":99}\n",
-        "{\"kind\":\"header\",\"schema\":\"x\"}\n", "{\"kind\":7,\"schema\":1}\n"}) {
+        "{\"kind\":\"header\",\"schema\":\"x\"}\n", "{\"kind\":\"header\",\"schema\":-1}\n",
+        "{\"kind\":\"header\",\"schema\":4294967297}\n", "{\"kind\":7,\"schema\":1}\n"}) {
     std::istringstream in(text);
     EXPECT_THROW(Reader{in}, Error) << text;
   }

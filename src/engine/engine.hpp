@@ -249,6 +249,7 @@ class Engine final : private Lineage::Collector {
   std::vector<ValueId> residents_;
   std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since
   std::vector<ValueId> locked_;
+  std::vector<ValueId> going_;  // that the op being prepared overwrites
   struct Reserved {
     ValueId value;
     std::uint32_t plan;  // for which; 0: for the op

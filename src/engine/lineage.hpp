@@ -25,6 +25,7 @@ struct Value {
   bool to_compare = false;    // with the digest, when it comes back from where it is going
   bool on_probation = false;  // evicted: computed again, then compared; the host copy is in case
   bool digested = false;
+  bool going = false;                   // the op that is being prepared is about to overwrite it
   std::uint32_t in_place_depth = 0;     // how many older versions of its buffer it was made from in place
   std::uint32_t locks = 0;              // above 0: must stay where it is
   std::uint32_t reserves = 0;           // above 0: may leave only by a copy to the host
@@ -37,7 +38,8 @@ struct Value {
   bool resident() const noexcept { return static_cast<bool>(location); }
   // It will be at hand until something is done about it: what is resident only on the way to something else
   // will be gone again.
-  bool lasts() const noexcept { return host || (location && (current || leaf())); }
+  // A leaf does, whatever becomes of its buffer: it is kept elsewhere while somebody needs it.
+  bool lasts() const noexcept { return host || (location && (leaf() || (current && !going))); }
   // Its bytes can be had without computing anything.
   bool at_hand() const noexcept { return location || (host && !on_probation); }
   bool leaf() const noexcept { return !producer; }

@@ -77,6 +77,8 @@ void Engine::unreserve_plan(std::uint32_t plan) {
 
 void Engine::unlock_all() {
   unlock_down_to(0);
+  for (const ValueId value : going_) lineage_.value(value).going = false;
+  going_.clear();
   for (const Reserved& reserved : reserved_) --lineage_.value(reserved.value).reserves;
   reserved_.clear();
   plan_number_ = 0;
@@ -133,6 +135,8 @@ void Engine::on_value_dead(ValueId id) {
   // Its slot may soon be another value's.
   if (v.locks != 0) std::erase(locked_, id);
   std::erase(brought_, id);
+  if (v.going) std::erase(going_, id);
+  v.going = false;
   if (v.reserves != 0)
     std::erase_if(reserved_, [&](const Reserved& reserved) { return reserved.value == id; });
   v.locks = 0;
@@ -171,6 +175,13 @@ Status Engine::bring_operands(std::span<const BufferUse> uses) {
 Status Engine::prepare_locked(std::span<const BufferUse> uses) {
   Status status = bring_operands(uses);
   if (status != Status::kOk) return status;
+  // Two values that go together are no help to each other.
+  for (const BufferUse& use : uses) {
+    const ValueId current = memory_.buffer(use.buffer).current;
+    if (!use.written || !current) continue;
+    lineage_.value(current).going = true;
+    going_.push_back(current);
+  }
   // Saving the dependents of one leaf can make leaves of other values that this op overwrites, and can bring
   // values home that were to be overwritten unseen: until nothing changes any more.
   for (;;) {

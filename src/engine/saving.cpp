@@ -156,6 +156,8 @@ bool Engine::keep_aside(ValueId value) {
   displace(value);
   place(value, aside);
   aside_.push_back(value);
+  lineage_.value(value).going = false;
+  std::erase(going_, value);
   return true;
 }
 

@@ -17,6 +17,11 @@
 
 namespace refrain::preload {
 
+// A time that the engine keeps as a fraction; never below zero.
+inline std::uint64_t whole_ns(double ns) {
+  return ns > 0 ? static_cast<std::uint64_t>(ns) : 0;
+}
+
 class Session final : private engine::Observer {
  public:
   static Session& instance();

@@ -66,9 +66,9 @@ class CudaDevice final : public engine::Device {
   bool near_ours(CUdeviceptr address) const;
   // Blocks until no buffer is touched by refrain's own work on any stream.
   void wait_for_own_work();
-  // The context is idle and about to go, or gone already, and with it events and graphs.
   // As measured since the last call; nullopt: nothing new.
   std::optional<engine::TransferCost> transfer_cost() { return transfers_.collect(); }
+  // The context is idle and about to go, or gone already, and with it events and graphs.
   void forget_contexts(bool alive);
   void set_context(CUcontext context) { context_ = context; }
   // Another device may use all that is and will be mapped, until the contexts are forgotten.

@@ -107,6 +107,7 @@ TEST(Simulation, TheEngineIsAsGoodAsThePublishedRuntime) {
   int solved = 0;
   int published_solved = 0;
   for (auto& row : read_csv(dtr_data() / "models.csv")) {
+    if (left_out(row["model"])) continue;
     std::ifstream file(dtr_data() / row["log"]);
     const OperatorLog log = read_dtr_log(file, row["log"]);
     const Trace trace = lower(log);

@@ -15,7 +15,8 @@ bool starts_from_old(const TraceUse& use) {
 
 class Versions {
  public:
-  explicit Versions(const Trace& trace) : trace_(trace), latest_(trace.buffers.size(), kNone) {}
+  Versions(const Trace& trace, std::vector<std::uint32_t>* names)
+      : trace_(trace), names_(names), latest_(trace.buffers.size(), kNone) {}
 
   planner::Iteration run() {
     for (const TraceStep& step : trace_.steps) {
@@ -56,9 +57,10 @@ class Versions {
       if (!use.written && !use.undefined) continue;
       if (latest_[use.buffer] != kNone) out_.values[latest_[use.buffer]].freed_after = index;
       out.writes.push_back(latest_[use.buffer] = new_value(use.buffer, false));
-      out_.values.back().wanted = given;
+      out_.values.back().wanted = given && trace_.constants_stay;
     }
     out_.ops.push_back(std::move(out));
+    if (names_) names_->push_back(op.name);
   }
 
   planner::ValueIndex new_value(std::uint32_t buffer, bool constant) {
@@ -74,14 +76,16 @@ class Versions {
   }
 
   const Trace& trace_;
+  std::vector<std::uint32_t>* names_;
   planner::Iteration out_;
   std::vector<planner::ValueIndex> latest_;  // by buffer
 };
 
 }  // namespace
 
-planner::Iteration iteration_of(const Trace& trace) {
-  return Versions(trace).run();
+planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names) {
+  if (names) names->clear();
+  return Versions(trace, names).run();
 }
 
 }  // namespace refrain::simulate

@@ -8,7 +8,8 @@ namespace refrain::simulate {
 
 // A write that may leave something of the old contents reads the version before it. What was never written
 // here, and what ops wrote that read nothing and cannot be replayed (constants, copies from the host), counts
-// as constant if it is there before the first other op; later ones are kept from then to the end.
-planner::Iteration iteration_of(const Trace& trace);
+// as constant if it is there before the first other op. Where constants stay, later ones are kept from then
+// to the end. names: filled with the name of each op, as it is numbered in the trace.
+planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names = nullptr);
 
 }  // namespace refrain::simulate

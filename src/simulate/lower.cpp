@@ -15,6 +15,7 @@ class Lowering {
 
   Trace run() {
     out_.names = log_.names;
+    out_.constants_stay = true;
     for (const LogStep& step : log_.steps) {
       const std::uint32_t index = step.index;
       switch (step.kind) {

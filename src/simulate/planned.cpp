@@ -4,34 +4,20 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "planner/check.hpp"
 #include "planner/planner.hpp"
+#include "simulate/on_paper.hpp"
 
 namespace refrain::simulate {
 namespace {
 
-using planner::Action;
 using planner::Iteration;
 using planner::Schedule;
 
 // Progress of a part of the work that begins now.
 planner::Progress part_of(const std::function<double()>& seconds, double most) {
   return [&seconds, most, began = seconds()] { return (seconds() - began) / most; };
-}
-
-void count(const Iteration& iteration, const Schedule& schedule, Result& result) {
-  std::vector<bool> dropped(iteration.values.size());
-  for (const auto [kind, index] : schedule.actions) {
-    if (kind == Action::Kind::kDrop) dropped[index] = true;
-    if (kind != Action::Kind::kRecompute) continue;
-    ++result.rematerialisations;
-    for (const planner::ValueIndex value : iteration.ops[index].writes) {
-      if (dropped[value]) ++result.evictions;
-      dropped[value] = false;
-    }
-  }
 }
 
 }  // namespace
@@ -56,13 +42,7 @@ Result run_planned(const Iteration& iteration, const PlanSettings& settings) {
   const Schedule schedule = planner.schedule();
   const planner::Checked checked = planner::check_schedule(iteration, schedule, cap_bytes);
   if (!checked.problem.empty()) throw std::logic_error("the plan does not hold: " + checked.problem);
-  std::int64_t own_ns = 0;  // without the constants, which the base may count
-  for (const planner::Op& op : iteration.ops) own_ns += op.cost_ns;
-  result.total_ns = result.base_ns + static_cast<double>(checked.total_ns - own_ns);
-  result.device_ns = result.total_ns;
-  result.peak_bytes = static_cast<std::uint64_t>(checked.peak_bytes);
-  count(iteration, schedule, result);
-  if (result.total_over_base() > settings.most_total_over_base) result.outcome = Outcome::kThrashed;
+  add_account(iteration, schedule, settings.most_total_over_base, result);
   return result;
 }
 

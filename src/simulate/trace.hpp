@@ -46,6 +46,9 @@ struct Trace {
   std::vector<TraceOp> ops;
   std::vector<TraceUse> all_uses;
   std::vector<TraceStep> steps;
+  // What cannot be computed again and reads nothing is never given up, though the program frees it: so it is
+  // in the published simulator.
+  bool constants_stay = false;
 
   std::span<const TraceUse> uses(const TraceOp& op) const {
     return {all_uses.data() + op.first_use, op.use_count};

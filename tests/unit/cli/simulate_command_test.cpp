@@ -142,6 +142,76 @@ TEST_F(SimulateCommand, PlannedIsARowOfTheSameFields) {
   EXPECT_EQ(ignoring.size(), 7u) << "a plan has no such rule";
 }
 
+// Three times a matmul and a gelu, read again in reverse.
+std::string network_log() {
+  const auto line = [](const std::string& rest) { return "{\"INSTRUCTION\":" + rest + "}\n"; };
+  const auto call = [&](const char* op, const std::string& reads, const std::string& result,
+                        const char* time) {
+    return line("\"CALL\",\"NAME\":\"" + std::string(op) + "\",\"ARGS\":[" + reads + "],\"RESULT\":[\"" +
+                result + "\"],\"TIME\":\"" + time + "\"") +
+           line("\"MEMORY\",\"NAME\":\"" + result + "\",\"MEMORY\":\"1000\"") +
+           line("\"ALIAS\",\"NAME\":\"" + result + "\",\"ALIAS\":\"-1\"");
+  };
+  const auto release = [&](const std::string& name) { return line("\"RELEASE\",\"NAME\":\"" + name + "\""); };
+  std::string text = line("\"ANNOTATE\",\"ANNOTATION\":\"START\"") + line("\"CONSTANT\",\"NAME\":\"x0\"") +
+                     line("\"MEMORY\",\"NAME\":\"x0\",\"MEMORY\":\"1000\"");
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    text +=
+        call("matmul", "\"x" + n + "\"", "a" + n, "300") + call("gelu", "\"a" + n + "\"", "x" + next, "10");
+  }
+  text += call("loss", "\"x3\"", "g", "30") + release("x3");
+  std::string gradient = "g";
+  for (int i = 3; i-- > 0;) {
+    for (const std::string& kept : {"a" + std::to_string(i), "x" + std::to_string(i)}) {
+      const std::string next = "g" + kept;
+      text += call("back", "\"" + gradient + "\",\"" + kept + "\"", next, "100") + release(gradient);
+      if (kept != "x0") text += release(kept);
+      gradient = next;
+    }
+  }
+  return text;
+}
+
+TEST_F(SimulateCommand, StaticSchemesAreARowEachWithTheirOwnMemory) {
+  std::ofstream(log()) << network_log();
+  const auto rows = nlohmann::ordered_json::parse(
+      run({log(), "--policy", "blocks", "selective", "revolve", "dtr", "--budget", "1", "--json", "-"}));
+  ASSERT_EQ(rows.size(), 4u) << "one of each, whatever the budgets";
+  EXPECT_EQ(rows[0]["policy"], "blocks");
+  EXPECT_EQ(rows[0]["status"], "ok");
+  const double base = 3 * 310 + 30 + 6 * 100;
+  EXPECT_DOUBLE_EQ(rows[0]["total_over_base_compute"].get<double>(), (base + 3 * 300) / base);
+  EXPECT_EQ(rows[0]["peak_bytes"], 6000) << "x0 to x2, a2, and two gradients";
+  EXPECT_DOUBLE_EQ(rows[0]["budget_ratio"].get<double>(), 6.0 / 8);
+  EXPECT_EQ(rows[1]["policy"], "selective");
+  EXPECT_DOUBLE_EQ(rows[1]["total_over_base_compute"].get<double>(), (base + 2 * 10) / base);
+  EXPECT_EQ(rows[2]["policy"], "revolve");
+  EXPECT_EQ(rows[3]["policy"], "dtr");
+  const auto named =
+      nlohmann::ordered_json::parse(run({log(), "--policy", "blocks", "--blocks", "^mat", "--json", "-"}));
+  EXPECT_EQ(named[0]["total_over_base_compute"], rows[0]["total_over_base_compute"]);
+  const auto counted =
+      nlohmann::ordered_json::parse(run({log(), "--policy", "full", "--blocks", "1", "--json", "-"}));
+  EXPECT_DOUBLE_EQ(counted[0]["total_over_base_compute"].get<double>(), (base + 3 * 300 + 2 * 10) / base);
+}
+
+TEST_F(SimulateCommand, StaticSchemesThatCannotBeAreRefused) {
+  EXPECT_EQ(refused({log(), "--policy", "sqrt"}), "--policy=sqrt cannot be computed for " + log() +
+                                                      ": nothing of a forward pass is read again after it");
+  EXPECT_EQ(refused({log(), "--policy", "dtr", "--blocks", "x"}),
+            "--blocks is of two policies; accepted with --policy full and blocks");
+  EXPECT_NE(refused({log(), "--policy", "blocks", "--blocks", "0"}).find("accepted: 1 or more blocks"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--policy", "blocks", "--blocks", "(x"}).find("a pattern for the names of ops"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--policy", "full", "--advise"}).find("has the memory that it takes"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--runtime", "published", "--deallocation", "banish", "--policy", "full"})
+                .find("accepted with it is eager"),
+            std::string::npos);
+}
+
 TEST_F(SimulateCommand, AdviceIsACurveItsKneeAndTheLowestCaps) {
   const std::string svg_path = (folder_ / "curve.svg").string();
   const std::string text = run({log(), "--advise", "--max-overhead", "5%", "--svg", svg_path});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "planner/iteration.hpp"
@@ -43,6 +44,20 @@ inline Iteration chain(int steps) {
   iteration.values[gradient].wanted = true;
   for (Value& value : iteration.values) value.freed_after = static_cast<OpIndex>(iteration.ops.size());
   return iteration;
+}
+
+// Griewank and Walther's optimum (revolve): runs forward, with the first sweep, to go back over so many steps
+// from a state that is kept, with so many places for others.
+inline int revolve(int steps, int places) {
+  static std::map<std::pair<int, int>, int> known;
+  if (steps == 1) return 0;
+  if (places == 0) return 1 << 20;
+  const auto [place, fresh] = known.try_emplace({steps, places}, 1 << 20);
+  if (!fresh) return place->second;
+  int best = 1 << 20;
+  for (int ahead = 1; ahead < steps; ++ahead)
+    best = std::min(best, ahead + revolve(steps - ahead, places - 1) + revolve(ahead, places));
+  return known[{steps, places}] = best;
 }
 
 // Ops that read a few of the values before them, with one to three results; some constants, some wanted, a

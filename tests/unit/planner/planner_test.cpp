@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "iterations.hpp"
 #include "planner/check.hpp"
 
@@ -19,20 +17,6 @@ std::int64_t base_ns(const Iteration& iteration) {
   std::int64_t sum = 0;
   for (const Op& op : iteration.ops) sum += op.cost_ns;
   return sum;
-}
-
-// Griewank and Walther's optimum (revolve): runs forward, with the first sweep, to go back over so many steps
-// from a state that is kept, with so many places for others.
-int revolve(int steps, int places) {
-  static std::map<std::pair<int, int>, int> known;
-  if (steps == 1) return 0;
-  if (places == 0) return 1 << 20;
-  const auto [place, fresh] = known.try_emplace({steps, places}, 1 << 20);
-  if (!fresh) return place->second;
-  int best = 1 << 20;
-  for (int ahead = 1; ahead < steps; ++ahead)
-    best = std::min(best, ahead + revolve(steps - ahead, places - 1) + revolve(ahead, places));
-  return known[{steps, places}] = best;
 }
 
 TEST(Planner, RevolveIsWhatThePaperSays) {

@@ -46,7 +46,9 @@ TEST(TracedIteration, VersionsAreValues) {
   EXPECT_EQ(iteration.ops[1].cost_ns, 11);
   EXPECT_EQ(iteration.values[1].freed_after, 1u);  // written over
   EXPECT_FALSE(iteration.ops[2].replayable);
-  EXPECT_TRUE(iteration.values[3].wanted);
+  EXPECT_FALSE(iteration.values[3].wanted);
+  trace.constants_stay = true;
+  EXPECT_TRUE(iteration_of(trace).values[3].wanted);
   EXPECT_EQ(iteration.ops[3].reads, (std::vector<planner::ValueIndex>{2, 3}));
   EXPECT_EQ(iteration.values[2].freed_after, 3u);
   EXPECT_FALSE(iteration.values[4].wanted);  // an older version

@@ -21,7 +21,8 @@ std::uint64_t Session::away_bytes() const {
 }
 
 void Session::on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
-  record_.buffer(buffer, bytes, stays);
+  if (!record_.is_open()) return;
+  record_.buffer(buffer, bytes, runtime_->engine()->memory().buffer(buffer).extent_bytes - bytes, stays);
 }
 
 void Session::on_free(engine::BufferId buffer) {

@@ -122,7 +122,8 @@ simulate::Result run(const SimulateRequest& request, const Subject& subject, std
         {.policy = kind, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
   return simulate::simulate(
       subject.log.trace,
-      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = kind}, .times = {}});
+      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = subject.log.trace.page_bytes, .policy = kind},
+       .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns)});
 }
 
 void advise(const SimulateRequest& request, const Subject& subject) {
@@ -184,6 +185,7 @@ int simulate_log(const SimulateRequest& request) {
                                 .policy = std::string(name),
                                 .budget_ratio = cap.ratio,
                                 .limit_bytes = cap.bytes,
+                                .has_device_time = !request.call_ns.empty() && name != kPlanned,
                                 .result = {}};
       progress.step(fmt::format("{} {} {:.3f}", row.model, row.policy, row.budget_ratio));
       row.result = run(request, subject, name, cap.bytes);

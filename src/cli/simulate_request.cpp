@@ -122,6 +122,27 @@ double parse_overhead(std::string_view text) {
   return *percent / 100;
 }
 
+simulate::DeviceTimes parse_call_ns(std::string_view text) {
+  simulate::DeviceTimes times;
+  double* const fields[] = {&times.create_ns, &times.release_ns, &times.map_ns,
+                            &times.unmap_ns,  &times.launch_ns,  &times.node_ns};
+  std::string_view left = text;
+  for (double* const& field : fields) {
+    const std::size_t comma = std::min(left.find(','), left.size());
+    const std::optional<double> ns = parse_number(left.substr(0, comma));
+    const bool last = &field == std::end(fields) - 1;
+    if (!ns || last != (comma == left.size()))
+      throw UsageError(
+          kBadInput, fmt::format("--call-ns={} is not understood; accepted: six numbers of ns, of 0 or more: "
+                                 "create, release, map with access, unmap, launch, node of a graph: "
+                                 "29000,23000,38000,26000,3000,1000",
+                                 text));
+    *field = *ns;
+    if (!last) left.remove_prefix(comma + 1);
+  }
+  return times;
+}
+
 double parse_plan_seconds(std::string_view text) {
   const std::optional<double> seconds = parse_number(text);
   if (!seconds)
@@ -212,6 +233,13 @@ void check_on_paper(const SimulateRequest& request) {
 
 void check(const SimulateRequest& request) {
   check_advice(request);
+  if (!request.call_ns.empty()) {
+    parse_call_ns(request.call_ns);
+    if (request.runtime == "published" || request.advise)
+      throw UsageError(
+          kBadInput,
+          "--call-ns is for rows of the engine; accepted without --runtime published and --advise");
+  }
   if (request.runtime == "engine" && request.deallocation != "eager")
     throw UsageError(kBadInput,
                      fmt::format("--deallocation={} is a rule of the published runtime; accepted with "
@@ -275,6 +303,10 @@ void add_options(CLI::App& command, SimulateRequest& request) {
       .add_option("--plan-seconds", request.plan_seconds,
                   "processor time for improving each plan of --policy planned; 0: the first plan only")
       ->capture_default_str();
+  command.add_option(
+      "--call-ns", request.call_ns,
+      "what the driver's calls take, in ns: create, release, map with access, unmap, launch, node "
+      "of a graph; each run of the engine then also has its device time, with these");
   command.add_flag("--advise", request.advise,
                    "the curve of overhead against the cap for one policy, its knee, and the lowest caps that "
                    "work, instead of rows");

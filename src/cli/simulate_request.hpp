@@ -10,6 +10,7 @@
 #include "engine/settings.hpp"
 #include "planner/schemes.hpp"
 #include "simulate/published.hpp"
+#include "simulate/virtual_device.hpp"
 
 namespace refrain::cli {
 
@@ -23,6 +24,7 @@ struct SimulateRequest {
   std::string deallocation = "eager";
   std::string runtime = "engine";
   std::string plan_seconds = "2";
+  std::string call_ns;  // empty: calls take no time
   std::string json_path;
   bool advise = false;
   std::string max_overhead;  // empty: 10%
@@ -48,6 +50,7 @@ simulate::Deallocation deallocation_of(const SimulateRequest& request);
 // As a part: 0.1 of "10%".
 double parse_overhead(std::string_view text);
 double parse_plan_seconds(std::string_view text);
+simulate::DeviceTimes parse_call_ns(std::string_view text);
 // names: of ops, for a pattern.
 planner::SchemeSettings scheme_settings(const SimulateRequest& request, planner::Scheme scheme,
                                         const std::vector<std::string>& names);

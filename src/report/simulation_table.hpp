@@ -14,6 +14,7 @@ struct SimulationRow {
   std::string policy;
   double budget_ratio = 0;  // of what the run takes at most where nothing limits it
   std::uint64_t limit_bytes = 0;
+  bool has_device_time = false;  // result's, with what the driver's calls take
   simulate::Result result;
 };
 

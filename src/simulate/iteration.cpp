@@ -22,7 +22,7 @@ class Versions {
     for (const TraceStep& step : trace_.steps) {
       if (step.kind == TraceStep::Kind::kOp)
         add(trace_.ops[step.index]);
-      else if (latest_[step.index] != kNone)
+      else if (step.kind == TraceStep::Kind::kFree && latest_[step.index] != kNone)
         let_go(step.index);
     }
     const auto end = static_cast<planner::OpIndex>(out_.ops.size());

@@ -32,6 +32,7 @@ class JsonLines {
   bool next();
   const std::string& kind() const noexcept { return kind_; }
 
+  bool has(const char* key) const { return object_.contains(key); }
   const nlohmann::json& field(const char* key) const;
   std::string text(const char* key) const;
   // Numbers in quotes are as clear as without.

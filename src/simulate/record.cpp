@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "trace/recorder.hpp"
@@ -33,9 +35,14 @@ class Reader : private JsonLines {
       line();
     }
     if (!ended_) fail("the record is cut off: it has no end; accepted are records of programs that ended");
-    for (std::size_t i = 0; i < out_.ops.size(); ++i) {
-      if (class_of_[i] != kNone) out_.ops[i].cost_ns = costs_[class_of_[i]];
+    for (TraceOp& op : out_.ops) {
+      const auto cost = costs_.find(op.cost_class);
+      if (cost != costs_.end()) op.cost_ns = cost->second;
     }
+    // Every buffer's own pages are whole ones; whether they are smaller still, nothing says.
+    std::uint64_t page_bytes = 0;
+    for (const TraceBuffer& buffer : out_.buffers) page_bytes = std::gcd(page_bytes, buffer.bytes);
+    out_.page_bytes = std::max<std::uint64_t>(page_bytes, 1);
     return std::move(out_);
   }
 
@@ -62,6 +69,11 @@ class Reader : private JsonLines {
 
   std::uint32_t id(const char* key) const { return static_cast<std::uint32_t>(number(key, 0, kMaxId)); }
 
+  // Classes of the record, kNone among them, in the order in which they come.
+  std::uint32_t dense(std::uint32_t cost_class) {
+    return classes_.try_emplace(cost_class, static_cast<std::uint32_t>(classes_.size())).first->second;
+  }
+
   std::uint32_t name_index(const std::string& text) {
     const auto [it, is_new] = by_text_.try_emplace(text, static_cast<std::uint32_t>(out_.names.size()));
     if (is_new) out_.names.push_back(text);
@@ -72,10 +84,13 @@ class Reader : private JsonLines {
   void buffer() {
     const std::uint32_t number_there = id("buffer");
     const auto bytes = static_cast<std::uint64_t>(number("bytes", 0, kMaxBytes));
+    const auto shared_bytes =
+        has("shared") ? static_cast<std::uint64_t>(number("shared", 0, kMaxBytes)) : std::uint64_t{0};
     std::uint32_t made = kNone;
-    if (bytes != 0) {
+    if (bytes != 0 || shared_bytes != 0) {
       made = static_cast<std::uint32_t>(out_.buffers.size());
-      out_.buffers.push_back({.bytes = bytes});
+      out_.buffers.push_back({.bytes = bytes, .shared_bytes = shared_bytes});
+      out_.steps.push_back({TraceStep::Kind::kAllocate, made});
     }
     if (!live_.emplace(number_there, made).second)
       fail(fmt::format("buffer {} is there already; accepted is one after its free", number_there));
@@ -147,12 +162,16 @@ class Reader : private JsonLines {
     const double value = ns.is_number() ? ns.get<double>() : -1;
     if (!(value >= 0) || value > static_cast<double>(kMaxNs))
       fail(fmt::format("ns is {}; accepted are numbers from 0 to {}", shown(ns), kMaxNs));
-    costs_[id("class")] = value;
+    costs_[dense(id("class"))] = value;
+    out_.steps.push_back({TraceStep::Kind::kCost, static_cast<std::uint32_t>(out_.costs.size())});
+    out_.costs.push_back({.cost_class = dense(id("class")), .ns = value});
   }
 
   void begin_op(const std::string& name, bool replayable, std::uint32_t cost_class) {
-    op_ = {.name = name_index(name), .replayable = replayable, .first_use = out_.all_uses.size()};
-    class_of_.push_back(cost_class);
+    op_ = {.name = name_index(name),
+           .replayable = replayable,
+           .first_use = out_.all_uses.size(),
+           .cost_class = dense(cost_class)};
   }
   void finish_op() {
     op_.use_count = static_cast<std::uint32_t>(out_.all_uses.size() - op_.first_use);
@@ -167,8 +186,8 @@ class Reader : private JsonLines {
   std::map<std::uint32_t, std::uint32_t> live_;             // buffer of the record to buffer of the trace
   std::unordered_map<std::uint32_t, std::uint32_t> names_;  // by class
   std::unordered_map<std::string, std::uint32_t> by_text_;
-  std::unordered_map<std::uint32_t, double> costs_;  // by class
-  std::vector<std::uint32_t> class_of_;              // by op of the trace
+  std::unordered_map<std::uint32_t, std::uint32_t> classes_;
+  std::unordered_map<std::uint32_t, double> costs_;  // by class of the trace
   std::vector<std::uint32_t> last_user_;             // by buffer of the trace
 };
 

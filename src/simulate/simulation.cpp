@@ -32,23 +32,20 @@ class Simulation {
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);
     for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
-      engine_.set_cost_ns(i, trace.ops[i].cost_ns);
+      if (trace.costs.empty())
+        engine_.set_cost_ns(i, trace.ops[i].cost_ns);
+      else
+        engine_.set_cost_ns(trace.ops[i].cost_class, 0);
       result_.base_ns += trace.ops[i].cost_ns;
     }
   }
 
   Result run() {
-    for (const TraceStep& step : trace_.steps) {
-      if (step.kind == TraceStep::Kind::kFree) {
-        if (buffers_[step.index]) engine_.free(buffers_[step.index]);
-        buffers_[step.index] = {};
-      } else if (!carry_out(step.index)) {
-        break;
-      }
-    }
+    for (const TraceStep& step : trace_.steps)
+      if (!carry_out(step)) break;
     if (result_.outcome == Outcome::kOk) bring_what_is_wanted();
     const engine::Statistics& s = engine_.statistics();
-    result_.total_ns = s.program_cost_ns + s.replayed_cost_ns;
+    result_.total_ns = device_.op_ns();
     result_.device_ns = device_.now_ns();
     result_.peak_bytes = engine_.memory().peak_held_bytes();
     result_.evictions = s.evictions;
@@ -58,14 +55,38 @@ class Simulation {
   }
 
  private:
-  bool carry_out(std::uint32_t index) {
+  bool carry_out(const TraceStep& step) {
+    switch (step.kind) {
+      case TraceStep::Kind::kOp: return run_op(step.index);
+      case TraceStep::Kind::kAllocate: return allocate(step.index);
+      case TraceStep::Kind::kCost:
+        engine_.set_cost_ns(trace_.costs[step.index].cost_class, trace_.costs[step.index].ns);
+        return true;
+      case TraceStep::Kind::kFree:
+        if (buffers_[step.index]) engine_.free(buffers_[step.index]);
+        buffers_[step.index] = {};
+        return true;
+    }
+    return false;
+  }
+
+  bool allocate(std::uint32_t index) {
+    const auto [bytes, wanted, shared_bytes] = trace_.buffers[index];
+    if (bytes == 0)
+      buffers_[index] = engine_.adopt(shared_bytes);
+    else if (shared_bytes > 0)
+      buffers_[index] = engine_.place(bytes, bytes + shared_bytes);
+    else
+      buffers_[index] = engine_.allocate(whole_pages(bytes));
+    return buffers_[index] || fail(Outcome::kOutOfMemory);
+  }
+
+  bool run_op(std::uint32_t index) {
     const TraceOp& op = trace_.ops[index];
     uses_.clear();
     for (const TraceUse& use : trace_.uses(op)) {
-      BufferId& buffer = buffers_[use.buffer];
-      if (!buffer) buffer = engine_.allocate(whole_pages(trace_.buffers[use.buffer].bytes));
-      if (!buffer) return fail(Outcome::kOutOfMemory);
-      uses_.push_back({.buffer = buffer,
+      if (!buffers_[use.buffer] && !allocate(use.buffer)) return false;
+      uses_.push_back({.buffer = buffers_[use.buffer],
                        .read = use.read,
                        .written = use.written,
                        .whole = use.whole,
@@ -73,7 +94,7 @@ class Simulation {
     }
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);
-    engine_.commit(uses_, op.replayable, index, index);
+    engine_.commit(uses_, op.replayable, trace_.costs.empty() ? index : op.cost_class, index);
     return !thrashed() || fail(Outcome::kThrashed);
   }
 
@@ -95,7 +116,7 @@ class Simulation {
   }
 
   bool thrashed() const {
-    return engine_.statistics().replayed_cost_ns > (settings_.most_total_over_base - 1) * result_.base_ns;
+    return device_.replayed_ns() > (settings_.most_total_over_base - 1) * result_.base_ns;
   }
   bool fail(Outcome outcome) {
     result_.outcome = outcome;

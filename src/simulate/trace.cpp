@@ -15,6 +15,7 @@ TraceTotals totals_of(const Trace& trace) {
       live[step.index] = false;
       continue;
     }
+    if (step.kind != TraceStep::Kind::kOp) continue;
     const TraceOp& op = trace.ops[step.index];
     totals.compute_ns += op.cost_ns;
     std::uint64_t touched_bytes = 0;

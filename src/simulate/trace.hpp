@@ -11,8 +11,9 @@
 namespace refrain::simulate {
 
 struct TraceBuffer {
-  std::uint64_t bytes = 0;  // above 0
-  bool wanted = false;      // the program can still read it at the end: it must be resident then
+  std::uint64_t bytes = 0;         // of pages of its own; 0 only where it shares all of them
+  bool wanted = false;             // the program can still read it at the end: it must be resident then
+  std::uint64_t shared_bytes = 0;  // of pages that are always there and that it shares with others
 };
 
 // One buffer that an op touches; a buffer appears once in an op. whole: every byte is written and nothing of
@@ -32,12 +33,20 @@ struct TraceOp {
   double cost_ns = 0;
   std::size_t first_use = 0;
   std::uint32_t use_count = 0;
+  std::uint32_t cost_class = 0;  // of Trace::costs
+};
+
+// From there on an op of the class was known, or thought, to take so long.
+struct TraceCost {
+  std::uint32_t cost_class = 0;
+  double ns = 0;
 };
 
 struct TraceStep {
-  enum class Kind : std::uint8_t { kOp, kFree };
+  // kAllocate may be missing: then it is just before the first op that touches the buffer.
+  enum class Kind : std::uint8_t { kOp, kFree, kAllocate, kCost };
   Kind kind = Kind::kOp;
-  std::uint32_t index = 0;  // kOp: in Trace::ops; kFree: in Trace::buffers, not touched by any later step
+  std::uint32_t index = 0;  // in Trace::ops, buffers (not touched by any step after kFree), or costs
 };
 
 struct Trace {
@@ -46,6 +55,9 @@ struct Trace {
   std::vector<TraceOp> ops;
   std::vector<TraceUse> all_uses;
   std::vector<TraceStep> steps;
+  std::uint64_t page_bytes = 1;  // copies of what shares pages take whole ones
+  // What was believed when; empty: what ops take was known from the start.
+  std::vector<TraceCost> costs;
   // What cannot be computed again and reads nothing is never given up, though the program frees it: so it is
   // in the published simulator.
   bool constants_stay = false;

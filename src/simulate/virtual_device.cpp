@@ -1,6 +1,8 @@
 // Numbers for pages and host memory, and what calls take. Must not refuse.
 #include "simulate/virtual_device.hpp"
 
+#include <algorithm>
+
 namespace refrain::simulate {
 namespace {
 
@@ -20,7 +22,7 @@ std::optional<engine::PagesId> VirtualDevice::create_pages(engine::Bytes) {
 }
 
 void VirtualDevice::destroy_pages(engine::PagesId pages) {
-  now_ns_ += times_.create_ns;
+  now_ns_ += times_.release_ns;
   free_pages_.push_back(pages);
 }
 
@@ -30,7 +32,20 @@ bool VirtualDevice::map(engine::BufferId, engine::PagesId) {
 }
 
 bool VirtualDevice::unmap(engine::BufferId) {
-  now_ns_ += times_.map_ns;
+  now_ns_ += times_.unmap_ns;
+  return true;
+}
+
+void VirtualDevice::replay(engine::Payload op, std::span<const engine::BufferId>) {
+  queued_ = true;
+  op_ns_ += trace_.ops[op].cost_ns;
+  replayed_ns_ += trace_.ops[op].cost_ns;
+  now_ns_ += std::max(0.0, trace_.ops[op].cost_ns - times_.launch_ns) + times_.node_ns;
+}
+
+bool VirtualDevice::flush() {
+  if (queued_) now_ns_ += times_.launch_ns;
+  queued_ = false;
   return true;
 }
 

@@ -14,8 +14,14 @@ namespace refrain::simulate {
 struct DeviceTimes {
   engine::TransferCost host_copy = {.fixed_ns = 0, .ns_per_byte = 0};  // either way
   double device_ns_per_byte = 0;                                       // copies and fills on the device
-  double create_ns = 0;                                                // pages: cuMemCreate, or its release
-  double map_ns = 0;  // cuMemMap and cuMemSetAccess, or cuMemUnmap
+  double create_ns = 0;                                                // of pages: cuMemCreate
+  double release_ns = 0;                                               // cuMemRelease
+  double map_ns = 0;                                                   // cuMemMap and cuMemSetAccess
+  double unmap_ns = 0;                                                 // cuMemUnmap
+  // Of an op's own time as recorded, and what it is instead in the graph that brings values back, which
+  // itself takes a launch.
+  double launch_ns = 0;
+  double node_ns = 0;
 };
 
 class VirtualDevice final : public engine::Device {
@@ -23,21 +29,28 @@ class VirtualDevice final : public engine::Device {
   // A payload is the number of an op of the trace, which must outlive the device.
   VirtualDevice(const Trace& trace, const DeviceTimes& times) : trace_(trace), times_(times) {}
 
-  void run(engine::Payload op) { now_ns_ += trace_.ops[op].cost_ns; }
+  void run(engine::Payload op) {
+    now_ns_ += trace_.ops[op].cost_ns;
+    op_ns_ += trace_.ops[op].cost_ns;
+  }
   double now_ns() const noexcept { return now_ns_; }
+  // Of ops alone, as recorded, and of those that ran again.
+  double op_ns() const noexcept { return op_ns_; }
+  double replayed_ns() const noexcept { return replayed_ns_; }
 
   bool reserve(engine::BufferId, engine::Bytes) override { return true; }
   std::optional<engine::PagesId> create_pages(engine::Bytes) override;
   void destroy_pages(engine::PagesId pages) override;
   bool map(engine::BufferId, engine::PagesId) override;
   bool unmap(engine::BufferId) override;
-  void replay(engine::Payload op, std::span<const engine::BufferId>) override { run(op); }
+  void replay(engine::Payload op, std::span<const engine::BufferId>) override;
   void copy(engine::BufferId, engine::BufferId, engine::Bytes bytes) override { move_on_device(bytes); }
   void fill(engine::BufferId, engine::Bytes bytes) override { move_on_device(bytes); }
   void copy_in(engine::HostId, engine::BufferId, engine::Bytes bytes) override {
+    queued_ = true;
     now_ns_ += times_.host_copy(bytes);
   }
-  bool flush() override { return true; }
+  bool flush() override;
   std::optional<engine::HostId> create_host(engine::Bytes) override;
   void destroy_host(engine::HostId host) override { free_hosts_.push_back(host); }
   bool copy_out(engine::BufferId, engine::HostId, engine::Bytes bytes) override;
@@ -48,12 +61,14 @@ class VirtualDevice final : public engine::Device {
 
  private:
   void move_on_device(engine::Bytes bytes) {
-    now_ns_ += static_cast<double>(bytes) * times_.device_ns_per_byte;
+    queued_ = true;
+    now_ns_ += times_.node_ns + static_cast<double>(bytes) * times_.device_ns_per_byte;
   }
 
   const Trace& trace_;
   const DeviceTimes times_;
-  double now_ns_ = 0;
+  double now_ns_ = 0, op_ns_ = 0, replayed_ns_ = 0;
+  bool queued_ = false;      // something for the next graph
   std::uint32_t pages_ = 0;  // ever made at once
   std::uint32_t hosts_ = 0;
   std::vector<engine::PagesId> free_pages_;

@@ -61,10 +61,11 @@ void Recorder::flush() {
   pending_.clear();
 }
 
-void Recorder::buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
+void Recorder::buffer(engine::BufferId buffer, engine::Bytes bytes, engine::Bytes shared_bytes, bool stays) {
   if (file_ < 0) return;
+  const std::string shared = shared_bytes == 0 ? "" : fmt::format(R"(,"shared":{})", shared_bytes);
   if (buffers_.insert(buffer.index).second)
-    write(fmt::format(R"({{"kind":"buffer","buffer":{},"bytes":{}}})", buffer.index, bytes));
+    write(fmt::format(R"({{"kind":"buffer","buffer":{},"bytes":{}{}}})", buffer.index, bytes, shared));
   if (stays) write(fmt::format(R"({{"kind":"stay","buffer":{}}})", buffer.index));
 }
 

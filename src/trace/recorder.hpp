@@ -28,7 +28,8 @@ class Recorder {
   std::string open(const std::string& path, bool overwrite, const std::string& program);
   bool is_open() const noexcept { return file_ >= 0; }
 
-  void buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays);
+  // shared_bytes: of pages that are always there and that it shares with others.
+  void buffer(engine::BufferId buffer, engine::Bytes bytes, engine::Bytes shared_bytes, bool stays);
   void free(engine::BufferId buffer);
   // Whether the class has not been named yet.
   bool is_new(std::uint32_t cost_class) const { return !named_.contains(cost_class); }

@@ -101,6 +101,20 @@ TEST_F(SimulateCommand, RowsHaveEveryFieldAndTheirOrder) {
   EXPECT_EQ(rows[2]["policy"], "lru");
 }
 
+TEST_F(SimulateCommand, DeviceTimeHasWhatCallsTake) {
+  const auto rows = nlohmann::ordered_json::parse(
+      run({log(), "--budget", "0.75", "--call-ns", "1000,100,10,1,0,0", "--json", "-"}));
+  // w, a and b; c takes the pages of a, which takes those of b when it comes back.
+  EXPECT_EQ(rows[0]["device_ns"], 600 + 3 * 1010 + 2 * 11) << rows[0];
+  EXPECT_NE(run({log(), "--call-ns", "1,1,1,1,1,1"}).find(" device\n"), std::string::npos);
+  for (const char* text : {"1", "1,2,3,4,5", "1,2,3,4,5,6,7", "1,2,3,4,5,x", "1,2,3,4,5,-6", "1,2,,4,5,6"})
+    EXPECT_NE(refused({log(), std::string("--call-ns=") + text}).find("accepted: six numbers"),
+              std::string::npos)
+        << text;
+  EXPECT_NE(refused({log(), "--call-ns", "1,1,1,1,1,1", "--advise"}).find("accepted without"),
+            std::string::npos);
+}
+
 TEST_F(SimulateCommand, ARunThatDoesNotEndHasNoOverhead) {
   const auto rows = nlohmann::ordered_json::parse(run({log(), "--limit", "1500B", "--json", "-"}));
   ASSERT_EQ(rows.size(), 1u);

@@ -31,9 +31,9 @@ TEST_F(Record, WhatIsRecordedIsReadBack) {
   trace::Recorder recorder;
   ASSERT_EQ(recorder.open(path_, false, "pro\"gram"), "");
   using engine::BufferUse;
-  recorder.buffer({7}, 4096, false);
-  recorder.buffer({8}, 0, false);
-  recorder.buffer({9}, 8192, true);
+  recorder.buffer({7}, 4096, 0, false);
+  recorder.buffer({8}, 0, 0, false);
+  recorder.buffer({9}, 8192, 0, true);
   recorder.name(3, "kernel \xff");
   recorder.cost(3, 100);
   const BufferUse first[] = {{.buffer = {7}, .written = true, .whole = true}, {.buffer = {8}, .read = true}};
@@ -42,7 +42,7 @@ TEST_F(Record, WhatIsRecordedIsReadBack) {
   recorder.op(second, false, 4);
   recorder.free({7});
   recorder.free({7});
-  recorder.buffer({7}, 100, false);
+  recorder.buffer({7}, 100, 0, false);
   const BufferUse third[] = {{.buffer = {7}, .written = true, .whole = true, .undefined = true}};
   recorder.op(third, true, 3);
   recorder.barrier();
@@ -67,6 +67,34 @@ TEST_F(Record, WhatIsRecordedIsReadBack) {
   std::size_t frees = 0;
   for (const TraceStep& step : trace.steps) frees += step.kind == TraceStep::Kind::kFree ? 1 : 0;
   EXPECT_EQ(frees, 1u);
+}
+
+TEST_F(Record, SharedPagesAndWhatWasThoughtOfCostsAreKept) {
+  trace::Recorder recorder;
+  ASSERT_EQ(recorder.open(path_, false, "p"), "");
+  recorder.buffer({4000000000}, 0, 24, false);
+  recorder.buffer({2}, 12288, 8192, false);
+  recorder.buffer({3}, 8192, 0, false);
+  recorder.cost(4000000001, 5000);
+  const engine::BufferUse use[] = {{.buffer = {2}, .written = true, .whole = true}};
+  recorder.op(use, true, 4000000001);
+  recorder.cost(4000000001, 70);
+  recorder.end();
+  const Trace trace = read();
+  ASSERT_EQ(trace.buffers.size(), 3u);
+  EXPECT_EQ(trace.buffers[0].bytes, 0u);
+  EXPECT_EQ(trace.buffers[0].shared_bytes, 24u);
+  EXPECT_EQ(trace.buffers[1].bytes, 12288u);
+  EXPECT_EQ(trace.buffers[1].shared_bytes, 8192u);
+  EXPECT_EQ(trace.page_bytes, 4096u);
+  ASSERT_EQ(trace.costs.size(), 2u);
+  EXPECT_EQ(trace.costs[0].ns, 5000);
+  EXPECT_EQ(trace.costs[0].cost_class, trace.ops[0].cost_class);
+  EXPECT_LT(trace.costs[0].cost_class, 2u) << "numbers of classes are dense";
+  EXPECT_EQ(trace.ops[0].cost_ns, 70);
+  std::string kinds;
+  for (const TraceStep& step : trace.steps) kinds += "ofac"[static_cast<int>(step.kind)];
+  EXPECT_EQ(kinds, "aaacoc");
 }
 
 TEST_F(Record, AnExistingOneIsKeptUnlessItIsToBeOverwritten) {

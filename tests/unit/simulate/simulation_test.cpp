@@ -88,6 +88,55 @@ TEST(Simulation, PageMappingTakesTheTimeItIsGiven) {
   const Result result = run(chain(10), 1000, {.create_ns = 7, .map_ns = 3});
   EXPECT_EQ(result.total_ns, 2000);
   EXPECT_EQ(result.device_ns, 2000 + 11 * (7 + 3));
+  // One goes and comes back: its pages twice in other places, and by a graph of one node instead of a launch.
+  const Result again = run(chain(10), 100, {.map_ns = 3, .unmap_ns = 5, .launch_ns = 50, .node_ns = 20});
+  EXPECT_EQ(again.evictions, 1u);
+  EXPECT_EQ(again.device_ns, 2000 + (100 - 50 + 20) + 50 + 12 * 3 + 2 * 5);
+}
+
+TEST(Simulation, WhatOpsAreThoughtToTakeMayComeLate) {
+  Trace trace = chain(10);
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) trace.ops[i].cost_class = i;
+  for (std::uint32_t i = 1; i < trace.ops.size(); ++i) trace.costs.push_back({.cost_class = i, .ns = 1});
+  const Result known = run(trace, 100);
+  std::vector<TraceStep> steps;
+  for (std::uint32_t i = 0; i < trace.costs.size(); ++i) steps.push_back({TraceStep::Kind::kCost, i});
+  trace.steps.insert(trace.steps.begin(), steps.begin(), steps.end());
+  const Result result = run(trace, 100);
+  EXPECT_EQ(result.evictions, known.evictions);
+  EXPECT_EQ(result.total_ns, 2100) << "what it really takes";
+}
+
+// A leaf on a shared page is written over while an evicted value needs it: kept aside, on a page of its own.
+TEST(Simulation, CopiesOfWhatSharesPagesTakeWholeOnes) {
+  Trace trace;
+  trace.names = {"f"};
+  trace.buffers = {
+      {.bytes = 0, .wanted = false, .shared_bytes = 3}, {.bytes = 10}, {.bytes = 10}, {.bytes = 10}};
+  const auto op = [&](std::vector<TraceUse> uses, bool replayable) {
+    trace.steps.push_back({TraceStep::Kind::kOp, static_cast<std::uint32_t>(trace.ops.size())});
+    trace.ops.push_back({.name = 0,
+                         .replayable = replayable,
+                         .cost_ns = 100,
+                         .first_use = trace.all_uses.size(),
+                         .use_count = static_cast<std::uint32_t>(uses.size())});
+    trace.all_uses.insert(trace.all_uses.end(), uses.begin(), uses.end());
+  };
+  const auto write = [](std::uint32_t buffer) {
+    return TraceUse{.buffer = buffer, .written = true, .whole = true};
+  };
+  op({write(0)}, false);
+  for (std::uint32_t i = 1; i <= 3; ++i) op({{.buffer = 0, .read = true}, write(i)}, true);
+  op({write(0)}, false);
+  for (std::uint32_t i = 1; i <= 3; ++i) op({{.buffer = i, .read = true}}, true);
+  const auto peak = [&](std::uint64_t page_bytes) {
+    const Result result =
+        simulate(trace, {.engine = {.cap_bytes = 25, .granularity_bytes = page_bytes}, .times = {}});
+    EXPECT_EQ(result.outcome, Outcome::kOk) << page_bytes;
+    return result.peak_bytes;
+  };
+  EXPECT_EQ(peak(1), 23u);
+  EXPECT_EQ(peak(5), 25u);
 }
 
 TEST(DecisionTimes, QuantilesAreWithinASixteenth) {

@@ -14,6 +14,7 @@
 #include "report/advice.hpp"
 #include "report/simulation_table.hpp"
 #include "simulate/dtr_log.hpp"
+#include "simulate/growth.hpp"
 #include "simulate/iteration.hpp"
 #include "simulate/planned.hpp"
 #include "simulate/record.hpp"
@@ -126,19 +127,48 @@ simulate::Result run(const SimulateRequest& request, const Subject& subject, std
        .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns)});
 }
 
+// None with the published runtime, whose logs of operators are not scaled.
+report::MaybeBatches batches_of(const SimulateRequest& request, const Subject& subject, double max_overhead,
+                                Progress& progress) {
+  if (request.runtime == "published" ||
+      !planner::problem_of(simulate::iteration_of(subject.log.trace)).empty())
+    return std::nullopt;
+  const std::vector<bool> grows = simulate::growing_buffers(subject.log.trace);
+  const auto peak_bytes = [&](double factor) {
+    return simulate::totals_of(simulate::scaled(subject.log.trace, grows, factor)).peak_bytes;
+  };
+  const std::uint64_t peak = subject.totals.peak_bytes;
+  const std::uint64_t memory_bytes = request.limits.empty() ? peak : caps_of(request, peak)[0].bytes;
+  simulate::Batches batches =
+      simulate::find_batches(memory_bytes, max_overhead, peak_bytes, [&](double factor) {
+        progress.step(fmt::format("{} {} batch {:.2f}", subject.model, request.policies[0], factor));
+        Subject larger{.model = subject.model,
+                       .log = {.operators = {}, .trace = simulate::scaled(subject.log.trace, grows, factor)},
+                       .totals = {},
+                       .iteration = {},
+                       .names = {}};
+        larger.totals = simulate::totals_of(larger.log.trace);
+        if (is_planned(request)) larger.iteration = simulate::iteration_of(larger.log.trace);
+        return run(request, larger, request.policies[0], memory_bytes);
+      });
+  batches.growing_part = static_cast<double>(peak_bytes(2) - peak) / static_cast<double>(peak);
+  return batches;
+}
+
 void advise(const SimulateRequest& request, const Subject& subject) {
   const report::AdviceHead head{.model = subject.model, .policy = request.policies[0]};
   const double max_overhead = request.max_overhead.empty() ? 0.1 : parse_overhead(request.max_overhead);
-  constexpr std::size_t kUsualCaps = 50;  // twentieths, halvings, and ten more twice
-  Progress progress(kUsualCaps);
+  constexpr std::size_t kUsualRuns = 70;  // twentieths of caps, halvings, ten more twice; batches
+  Progress progress(kUsualRuns);
   const simulate::Advice advice =
       simulate::advise(subject.totals.peak_bytes, max_overhead, [&](std::uint64_t cap_bytes) {
         progress.step(fmt::format("{} {} {}", head.model, head.policy, format_bytes(cap_bytes)));
         return run(request, subject, head.policy, cap_bytes);
       });
+  const report::MaybeBatches batches = batches_of(request, subject, max_overhead, progress);
   progress.finish();
-  write(request, report::to_text(head, advice), report::to_json(head, advice));
-  if (!request.svg_path.empty()) write_file(request.svg_path, report::to_svg(head, advice));
+  write(request, report::to_text(head, advice, batches), report::to_json(head, advice, batches));
+  if (!request.svg_path.empty()) write_file(request.svg_path, report::to_svg(head, advice, batches));
 }
 
 // Only asked for by "all": left out where it cannot be computed, with a line.

@@ -197,8 +197,12 @@ void check_advice(const SimulateRequest& request) {
       throw UsageError(kBadInput, fmt::format("{} belongs to advice; accepted with --advise", option));
     return;
   }
-  if (!request.budgets.empty() || !request.limits.empty())
-    throw UsageError(kBadInput, "--advise chooses the caps itself; accepted without --budget and --limit");
+  if (!request.budgets.empty() || request.limits.size() > 1)
+    throw UsageError(
+        kBadInput,
+        "--advise chooses the caps itself; accepted without --budget, and with one --limit for the "
+        "largest batch");
+  caps_of(request, 1);
   if (request.policies.size() != 1 || request.policies[0] == "all")
     throw UsageError(kBadInput, "--advise is about one policy; accepted: --policy with one name, not all");
   if (!request.max_overhead.empty()) parse_overhead(request.max_overhead);
@@ -307,11 +311,12 @@ void add_options(CLI::App& command, SimulateRequest& request) {
       "--call-ns", request.call_ns,
       "what the driver's calls take, in ns: create, release, map with access, unmap, launch, node "
       "of a graph; each run of the engine then also has its device time, with these");
-  command.add_flag("--advise", request.advise,
-                   "the curve of overhead against the cap for one policy, its knee, and the lowest caps that "
-                   "work, instead of rows");
+  command.add_flag(
+      "--advise", request.advise,
+      "the curve of overhead against the cap for one policy, its knee, the lowest caps that work, and "
+      "the largest batch in --limit (without it: in what the run takes), instead of rows");
   command.add_option("--max-overhead", request.max_overhead,
-                     "with --advise: what the lowest cap may cost, default 10%");
+                     "with --advise: what the lowest cap and the largest batch may cost, default 10%");
   command.add_option("--svg", request.svg_path, "with --advise: draw the curve into this file");
   command.add_option("--json", request.json_path, "write JSON to this file, or to standard output for -");
 }

@@ -15,8 +15,8 @@ bool starts_from_old(const TraceUse& use) {
 
 class Versions {
  public:
-  Versions(const Trace& trace, std::vector<std::uint32_t>* names)
-      : trace_(trace), names_(names), latest_(trace.buffers.size(), kNone) {}
+  Versions(const Trace& trace, std::vector<std::uint32_t>* names, std::vector<std::uint32_t>* buffers)
+      : trace_(trace), names_(names), buffers_(buffers), latest_(trace.buffers.size(), kNone) {}
 
   planner::Iteration run() {
     for (const TraceStep& step : trace_.steps) {
@@ -66,6 +66,7 @@ class Versions {
   planner::ValueIndex new_value(std::uint32_t buffer, bool constant) {
     out_.values.push_back(
         {.bytes = static_cast<std::int64_t>(trace_.buffers[buffer].bytes), .constant = constant});
+    if (buffers_) buffers_->push_back(buffer);
     return static_cast<planner::ValueIndex>(out_.values.size() - 1);
   }
 
@@ -76,16 +77,18 @@ class Versions {
   }
 
   const Trace& trace_;
-  std::vector<std::uint32_t>* names_;
+  std::vector<std::uint32_t>*names_, *buffers_;
   planner::Iteration out_;
   std::vector<planner::ValueIndex> latest_;  // by buffer
 };
 
 }  // namespace
 
-planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names) {
+planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names,
+                                std::vector<std::uint32_t>* buffers) {
   if (names) names->clear();
-  return Versions(trace, names).run();
+  if (buffers) buffers->clear();
+  return Versions(trace, names, buffers).run();
 }
 
 }  // namespace refrain::simulate

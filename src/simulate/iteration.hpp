@@ -9,7 +9,10 @@ namespace refrain::simulate {
 // A write that may leave something of the old contents reads the version before it. What was never written
 // here, and what ops wrote that read nothing and cannot be replayed (constants, copies from the host), counts
 // as constant if it is there before the first other op. Where constants stay, later ones are kept from then
-// to the end. names: filled with the name of each op, as it is numbered in the trace.
-planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names = nullptr);
+// to the end.
+//
+// names: filled with the name of each op, as the trace numbers them. buffers: with the buffer of each value.
+planner::Iteration iteration_of(const Trace& trace, std::vector<std::uint32_t>* names = nullptr,
+                                std::vector<std::uint32_t>* buffers = nullptr);
 
 }  // namespace refrain::simulate

@@ -238,12 +238,19 @@ TEST_F(SimulateCommand, AdviceIsACurveItsKneeAndTheLowestCaps) {
   EXPECT_NE(text.find("lowest cap within 5.0 % overhead: 3.9 KiB (4000B, 1.000 of the peak), overhead 0.0 %"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("largest batch in 3.9 KiB: 1.50 times the recorded one, overhead 14.3 %; without "
+                      "recomputation 1.00 times\n"),
+            std::string::npos)
+      << "w is constant and a wanted; w, b and c fit together: " << text;
+  EXPECT_NE(text.find("  assumed: "), std::string::npos);
   std::ifstream svg(svg_path);
   const std::string picture((std::istreambuf_iterator<char>(svg)), {});
   EXPECT_EQ(picture.find("<svg xmlns="), 0u);
   EXPECT_NE(picture.find("<path class=\"curve\" d=\"M"), std::string::npos);
   EXPECT_NE(picture.find("lowest that works: 2.9 KiB (3000B"), std::string::npos);
   EXPECT_EQ(picture.find("href"), std::string::npos) << "self-contained";
+  EXPECT_NE(picture.find("and against the batch"), std::string::npos);
+  EXPECT_NE(picture.find("largest that works: "), std::string::npos);
 }
 
 TEST_F(SimulateCommand, AdviceAsJsonHasThePointsOfItsCurve) {
@@ -261,6 +268,27 @@ TEST_F(SimulateCommand, AdviceAsJsonHasThePointsOfItsCurve) {
   EXPECT_TRUE(advice["curve"].back()["overhead"].is_null());
 }
 
+TEST_F(SimulateCommand, TheLargestBatchIsOneThatRuns) {
+  std::ofstream(log()) << network_log();
+  const auto advice = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {log(), "--advise", "--json", "-"});
+    return nlohmann::ordered_json::parse(run(words));
+  };
+  const auto all = advice({"--limit", "16000B"})["largest_batch"];
+  EXPECT_EQ(all["memory_bytes"], 16000);
+  // x0 and the last gradient stay: 1000 and 1000 of 8000.
+  EXPECT_NEAR(all["growing_part"].get<double>(), 0.875, 0.001);
+  EXPECT_NEAR(all["without_recomputation"].get<double>(), 15.0 / 7, 0.03);
+  const double factor = all["largest"]["factor"];
+  EXPECT_GT(factor, 15.0 / 7);
+  EXPECT_GT(all["largest"]["overhead"], 0.0);
+  EXPECT_LE(all["largest_within"]["overhead"], 0.1);
+  for (const auto& point : all["curve"])
+    EXPECT_EQ(point["status"] == "ok", point["factor"].get<double>() <= factor) << point;
+  EXPECT_EQ(advice({})["largest_batch"]["memory_bytes"], 8000) << "what it takes";
+  EXPECT_TRUE(advice({"--runtime", "published"})["largest_batch"].is_null());
+}
+
 TEST_F(SimulateCommand, AdviceThatCannotBeGivenIsOneLine) {
   for (const char* most : {"10", "-1%", "ten%", "%", "nan%", "inf%", "1e999%"})
     EXPECT_NE(refused({log(), "--advise", std::string("--max-overhead=") + most}).find("0% or more: 10%"),
@@ -271,6 +299,9 @@ TEST_F(SimulateCommand, AdviceThatCannotBeGivenIsOneLine) {
   EXPECT_EQ(refused({log(), "--svg", "x.svg"}), "--svg belongs to advice; accepted with --advise");
   EXPECT_NE(refused({log(), "--advise", "--budget", "0.5"}).find("accepted without --budget"),
             std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--limit", "1M", "--limit", "2M"}).find("with one --limit"),
+            std::string::npos);
+  EXPECT_NE(refused({log(), "--advise", "--limit", "1"}).find("a number with a unit"), std::string::npos);
   EXPECT_NE(refused({log(), "--advise", "--policy", "all"}).find("about one policy"), std::string::npos);
   EXPECT_NE(refused({log(), "--advise", "--policy", "dtr", "lru"}).find("about one policy"),
             std::string::npos);

@@ -16,6 +16,7 @@
 #include "cli/child.hpp"
 #include "cli/commands.hpp"
 #include "cli/frameworks.hpp"
+#include "cli/objectives.hpp"
 #include "cli/program_file.hpp"
 #include "cli/surroundings.hpp"
 #include "options/options.hpp"
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 struct Request {
   std::string device = "auto";
   std::map<std::string, std::string> flags;  // environment name -> text
+  Objectives objectives;
   bool measure = false;
   bool no_log = false;
   bool quiet = false;
@@ -183,6 +185,7 @@ int run(const Request& request, const std::vector<std::string>& words) {
   } else if (options.log.source == options::Source::kDefault) {
     options::set(options, "REFRAIN_LOG", "refrain.%e.%p.%t.jsonl", options::Source::kFlag, "--log");
   }
+  settle_objectives(request.objectives, options);
   const ProgramFile program = inspect_program(words[0]);
   const bool simulated = request.device == "sim" || (request.device == "auto" && !has_real_driver());
   if (request.device == "cuda" && !has_real_driver()) {
@@ -199,6 +202,9 @@ int run(const Request& request, const std::vector<std::string>& words) {
   check_output("record", options.record.value, options.force.value, name);
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
   if (!request.no_adapt) adapt(variables, program, request.quiet);
+  std::optional<std::uint64_t> known_limit_bytes;
+  if (options.limit.value.kind == options::Limit::Kind::kOff) known_limit_bytes = engine::kNoCap;
+  if (options.limit.value.kind == options::Limit::Kind::kBytes) known_limit_bytes = options.limit.value.bytes;
   if (request.measure) {
     if (options.limit.value.kind != options::Limit::Kind::kPercent) {
       throw UsageError(kOwnFailure, "--measure needs a limit in percent: --limit 50% --measure");
@@ -210,7 +216,9 @@ int run(const Request& request, const std::vector<std::string>& words) {
       fmt::print(stderr, "refrain: measured a peak of {}; {} of it is {}\n", format_bytes(peak_bytes),
                  options.limit.text, format_bytes(limit_bytes));
     variables["REFRAIN_LIMIT"] = fmt::format("{}B", limit_bytes);
+    known_limit_bytes = limit_bytes;
   }
+  check_objectives(request.objectives, options, known_limit_bytes, request.quiet);
   if (request.quiet) {
     variables["REFRAIN_VERBOSE"] = "0";
     variables["REFRAIN_SUMMARY"] = "off";
@@ -219,7 +227,9 @@ int run(const Request& request, const std::vector<std::string>& words) {
     print_dry_run(variables, words);
     return 0;
   }
+  const Totals totals(request.objectives, variables);
   const ChildResult result = run_child(program.path, words, environment_with(variables), false);
+  if (request.objectives.any() && !request.quiet) fmt::print(stderr, "{}\n", totals.verdict());
   if (result.signal != 0 && !request.quiet)
     report_death(result, options, words[0].substr(words[0].rfind('/') + 1));
   return result.exit_code;
@@ -270,6 +280,7 @@ Action add_run(CLI::App& app, const std::vector<std::string>& program) {
           ->default_str(std::string(row.default_text));
     }
   }
+  add_options(*command, request->objectives);
   command->add_flag("--measure", request->measure,
                     "a limit in percent is of the program's own peak: the program runs twice, first without "
                     "a limit and unseen");

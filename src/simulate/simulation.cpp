@@ -32,10 +32,9 @@ class Simulation {
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);
     for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
-      if (trace.costs.empty())
-        engine_.set_cost_ns(i, trace.ops[i].cost_ns);
-      else
-        engine_.set_cost_ns(trace.ops[i].cost_class, 0);
+      const TraceOp& op = trace.ops[i];
+      engine_.set_cost_ns(class_of(i), trace.costs.empty() ? op.cost_ns : 0);
+      engine_.describe_class(class_of(i), op.name);
       result_.base_ns += trace.ops[i].cost_ns;
     }
   }
@@ -94,10 +93,13 @@ class Simulation {
     }
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);
-    engine_.commit(uses_, op.replayable, trace_.costs.empty() ? index : op.cost_class, index);
+    engine_.commit(uses_, op.replayable, class_of(index), index);
     return !thrashed() || fail(Outcome::kThrashed);
   }
 
+  std::uint32_t class_of(std::uint32_t op) const {
+    return trace_.costs.empty() ? op : trace_.ops[op].cost_class;
+  }
   std::uint64_t whole_pages(std::uint64_t bytes) const {
     const std::uint64_t unit = settings_.engine.granularity_bytes;
     return (bytes + unit - 1) / unit * unit;

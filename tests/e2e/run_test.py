@@ -799,6 +799,60 @@ class Record(Case):
         self.assertRegex(done.stderr, r"^refrain: cut.trace:\d+: ")
 
 
+class Objectives(Case):
+    def setUp(self):
+        super().setUp()
+        self.chain = [self.victim("chain"), "16", "16"]
+        self.assert_ok(self.refrain("run", "--device", "sim", "--no-log", "--record", "run.trace", "--", *self.chain))
+
+    def run_with(self, *options, **variables):
+        return self.refrain("run", "--device", "sim", "--no-log", *options, "--", *self.chain, **variables)
+
+    def test_what_the_record_excludes_is_not_started(self):
+        self.stats_path.unlink()
+        done = self.run_with("--limit", "80KiB", "--max-overhead", "1%", "--trace", "run.trace")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^refrain: the objectives cannot be met: by run.trace, in 80.0 KiB with policy dtr, its "
+                         r"overhead is above 1%; which caps do: refrain simulate --advise run.trace\n$")
+        done = self.run_with("--limit", "80KiB", "--max-overhead", "17.5%", "--trace", "run.trace")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("its overhead is 17.6 %, above 17.5%", done.stderr)
+        done = self.run_with("--max-limit", "20KiB", "--offload", "off", "--trace", "run.trace")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("in 20.0 KiB with policy dtr, it runs out of memory", done.stderr)
+        self.assertFalse(self.stats_path.exists(), "the program was not started")
+
+    def test_the_summary_says_whether_they_were_met(self):
+        done = self.run_with("--max-limit", "80KiB", "--max-overhead", "500%", "--trace", "run.trace")
+        self.assert_ok(done)
+        self.assertRegex(done.stderr, r"refrain: objectives met; overhead [0-9.]+ %, at most 500%; held [0-9.]+ KiB at most, of 80KiB\n")
+        self.assertLessEqual(self.stats()["peak_physical_bytes"], 80 << 10)
+        done = self.run_with("--limit", "80KiB", "--max-overhead", "1%")
+        self.assert_ok(done)
+        self.assertIn("refrain: objectives are not checked before the run", done.stderr)
+        self.assertRegex(done.stderr, r"refrain: objectives NOT met; overhead [0-9.]+ %, at most 1%\n")
+
+    def test_totals_that_the_user_asked_for_are_his(self):
+        done = self.run_with("--limit", "80KiB", "--max-overhead", "1%", "--metrics", "totals.prom")
+        self.assertIn("objectives NOT met", done.stderr)
+        self.assertIn("refrain_replayed_ns_total", (self.folder / "totals.prom").read_text())
+
+    def test_nothing_of_them_without_objectives_or_when_quiet(self):
+        self.assertNotIn("objectives", self.run_with("--limit", "80KiB").stderr)
+        self.assertEqual(self.run_with("-q", "--limit", "80KiB", "--max-overhead", "1%").stderr, "")
+
+    def test_mistakes_are_one_line(self):
+        for options, text in [(["--max-overhead", "10"], "accepted: compute beyond"), (["--max-limit", "5"], "a number with a unit"),
+                              (["--trace", "run.trace"], "accepted with --max-overhead"),
+                              (["--limit", "2MiB", "--max-limit", "1MiB"], "--limit=2MiB is more than --max-limit=1MiB"),
+                              (["--limit", "50%", "--max-overhead", "5%", "--trace", "run.trace"], "not known before the run"),
+                              (["--max-limit", "1MiB", "--trace", "none"], "record none cannot be read")]:
+            done = self.run_with(*options)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
 class BadInput(Case):
     def assert_refused(self, code, text, *arguments, **variables):
         done = self.refrain(*arguments, **variables)

@@ -1,0 +1,210 @@
+// See objectives.hpp.
+#include "cli/objectives.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.hpp"
+#include "cli/simulate_request.hpp"
+#include "planner/iteration.hpp"
+#include "refrain/bytes.hpp"
+#include "simulate/iteration.hpp"
+#include "simulate/planned.hpp"
+#include "simulate/record.hpp"
+#include "simulate/simulation.hpp"
+
+namespace refrain::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::uint64_t> max_limit_of(const Objectives& objectives) {
+  if (objectives.max_limit.empty()) return std::nullopt;
+  const std::optional<std::uint64_t> bytes = parse_bytes(objectives.max_limit);
+  if (!bytes || *bytes == 0)
+    throw UsageError(kBadInput, fmt::format("--max-limit={} is not understood; accepted: {}",
+                                            objectives.max_limit, kByteForms));
+  return bytes;
+}
+
+simulate::Trace read(const std::string& path) {
+  std::ifstream file(path);
+  if (!file || fs::is_directory(path))
+    throw UsageError(kBadInput,
+                     fmt::format("record {} cannot be read: no such file, or no permission", path));
+  try {
+    return simulate::read_record(file, path);
+  } catch (const simulate::LogError& error) {
+    throw UsageError(kBadInput, error.what());
+  }
+}
+
+// Values that go to the host take no time here, but have a price, as in a run.
+simulate::Result simulated(const simulate::Trace& trace, const options::Options& options,
+                           std::uint64_t limit_bytes, double most_total_over_base) {
+  const std::string& policy = options.policy.text;
+  if (policy == kPlanned)
+    return simulate::run_planned(
+        simulate::iteration_of(trace),
+        {.cap_bytes = limit_bytes,
+         .seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; },
+         .most_total_over_base = most_total_over_base,
+         .base_ns = simulate::totals_of(trace).compute_ns});
+  const auto name = std::find(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), policy);
+  const auto kind = name == engine::kPolicyNames.end() ? 0 : name - engine::kPolicyNames.begin();
+  const options::HostLimit& host = options.host_limit.value;
+  const engine::Bytes host_bytes = host.kind == options::Limit::Kind::kOff     ? 0
+                                   : host.kind == options::Limit::Kind::kBytes ? host.bytes
+                                                                               : engine::kNoCap;
+  return simulate::simulate(trace, {.engine = {.cap_bytes = limit_bytes,
+                                               .host_cap_bytes = host_bytes,
+                                               .granularity_bytes = trace.page_bytes,
+                                               .policy = static_cast<engine::PolicyKind>(kind),
+                                               .offload = options.offload.value,
+                                               .verify = options.verify.value},
+                                    .times = {.host_copy = {}},
+                                    .most_total_over_base = most_total_over_base});
+}
+
+// The largest of a total in Prometheus text, over its samples.
+std::optional<double> largest(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  std::optional<double> found;
+  for (std::string line; std::getline(file, line);) {
+    const bool is_it = line.starts_with(name) && line.size() > name.size() &&
+                       (line[name.size()] == '{' || line[name.size()] == ' ');
+    double value = 0;
+    const std::size_t at = line.rfind(' ') + 1;
+    if (is_it && std::from_chars(line.data() + at, line.data() + line.size(), value).ec == std::errc())
+      found = std::max(found.value_or(0), value);
+  }
+  return found;
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, Objectives& objectives) {
+  command.add_option(
+      "--max-overhead", objectives.max_overhead,
+      "an objective: at most so much device time of recomputation, of the program's own: 10%; the "
+      "summary says whether it was met");
+  command.add_option("--max-limit", objectives.max_limit,
+                     "an objective: at most so much device memory: 8GiB; the limit, where none is given");
+  command.add_option(
+      "--trace", objectives.record,
+      "a record of the same program (--record): where it says that the objectives cannot be met, "
+      "the program is not started");
+}
+
+void settle_objectives(const Objectives& objectives, options::Options& options) {
+  if (!objectives.max_overhead.empty()) parse_overhead(objectives.max_overhead);
+  if (!objectives.record.empty() && !objectives.any())
+    throw UsageError(kBadInput,
+                     "--trace is looked at for objectives; accepted with --max-overhead or --max-limit");
+  const std::optional<std::uint64_t> most = max_limit_of(objectives);
+  if (!most) return;
+  const options::Limit& limit = options.limit.value;
+  if (limit.kind == options::Limit::Kind::kBytes && limit.bytes > *most)
+    throw UsageError(kBadInput, fmt::format("--limit={} is more than --max-limit={}; accepted: at most that",
+                                            options.limit.text, objectives.max_limit));
+  if (limit.kind == options::Limit::Kind::kOff)
+    options::set(options, "REFRAIN_LIMIT", objectives.max_limit, options::Source::kFlag, "--max-limit");
+}
+
+void check_objectives(const Objectives& objectives, const options::Options& options,
+                      std::optional<std::uint64_t> limit_bytes, bool quiet) {
+  if (!objectives.any()) return;
+  const std::optional<std::uint64_t> most = max_limit_of(objectives);
+  if (limit_bytes && most && *limit_bytes > *most)
+    throw UsageError(kBadInput,
+                     fmt::format("the limit is {}, more than --max-limit={}; accepted: at most that",
+                                 format_bytes(*limit_bytes), objectives.max_limit));
+  if (objectives.record.empty()) {
+    if (!quiet)
+      fmt::print(stderr,
+                 "refrain: objectives are not checked before the run: that takes a record (--trace FILE)\n");
+    return;
+  }
+  if (!limit_bytes)
+    throw UsageError(kBadInput,
+                     "the limit is not known before the run; accepted with --trace: a size, or a "
+                     "percentage with --measure");
+  const double most_overhead =
+      objectives.max_overhead.empty() ? 1e3 : parse_overhead(objectives.max_overhead);
+  const simulate::Result result =
+      simulated(read(objectives.record), options, *limit_bytes, 1.01 * (1 + most_overhead));
+  const bool fits = result.outcome != simulate::Outcome::kOutOfMemory;
+  const bool ended = result.outcome == simulate::Outcome::kOk;
+  if (fits && (objectives.max_overhead.empty() || result.base_ns <= 0)) return;
+  if (ended && result.total_over_base() - 1 <= most_overhead) return;
+  const std::string why = !fits ? "it runs out of memory"
+                          : !ended
+                              ? fmt::format("its overhead is above {}", objectives.max_overhead)
+                              : fmt::format("its overhead is {:.1f} %, above {}",
+                                            100 * (result.total_over_base() - 1), objectives.max_overhead);
+  throw UsageError(kBadInput,
+                   fmt::format("the objectives cannot be met: by {}, in {} with policy {}, {}; which caps "
+                               "do: refrain simulate --advise {}",
+                               objectives.record, format_bytes(*limit_bytes), options.policy.text, why,
+                               objectives.record));
+}
+
+Totals::Totals(const Objectives& objectives, std::map<std::string, std::string>& variables)
+    : objectives_(objectives) {
+  if (!objectives.any()) return;
+  std::string& metrics = variables["REFRAIN_METRICS"];
+  if (!metrics.empty()) {
+    file_ = metrics;
+    return;
+  }
+  folder_ = (fs::temp_directory_path() / fmt::format("refrain-totals-{}", getpid())).string();
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  metrics = folder_ + "/%p";
+}
+
+Totals::~Totals() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+std::string Totals::verdict() const {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (folder_.empty())
+    files.push_back(file_);
+  else
+    for (const auto& entry : fs::directory_iterator(folder_, error)) files.push_back(entry.path().string());
+  double overhead = 0, peak_bytes = 0;
+  bool known = false;
+  for (const std::string& file : files) {
+    const auto replayed = largest(file, "refrain_replayed_ns_total"),
+               own = largest(file, "refrain_program_ns_total");
+    const auto peak = largest(file, "refrain_peak_bytes");
+    if (!replayed || !own || !peak) continue;
+    known = true;
+    if (*own > 0) overhead = std::max(overhead, *replayed / *own);
+    peak_bytes = std::max(peak_bytes, *peak);
+  }
+  if (!known) return "refrain: objectives: not known whether met, the program left no totals";
+  std::string text;
+  bool met = true;
+  if (!objectives_.max_overhead.empty()) {
+    met &= overhead <= parse_overhead(objectives_.max_overhead);
+    text += fmt::format("; overhead {:.1f} %, at most {}", 100 * overhead, objectives_.max_overhead);
+  }
+  if (const std::optional<std::uint64_t> most = max_limit_of(objectives_)) {
+    met &= peak_bytes <= static_cast<double>(*most);
+    text += fmt::format("; held {} at most, of {}", format_bytes(static_cast<std::uint64_t>(peak_bytes)),
+                        objectives_.max_limit);
+  }
+  return fmt::format("refrain: objectives {}{}", met ? "met" : "NOT met", text);
+}
+
+}  // namespace refrain::cli

@@ -57,17 +57,22 @@ class Finder {
 
   std::vector<OpIndex> borders_in(const Repetition& repetition) const {
     const std::vector<std::int64_t> crossing = crossing_bytes();
-    // In the second repeat: the first may still lack what only a step leaves behind.
-    std::size_t first = repetition.begin + repetition.period;
-    for (std::size_t at = first; at < repetition.begin + 2 * repetition.period; ++at)
-      if (crossing[sequence_.ops[at]] < crossing[sequence_.ops[first]]) first = at;
-    first -= repetition.period;
+    // Not in the first repeat, which may lack what only a step leaves behind; nor in the last, behind which
+    // nothing is needed.
+    const std::size_t begin = repetition.begin + (repetition.repeats() > 2 ? repetition.period : 0);
+    std::size_t first = begin;
+    for (std::size_t at = begin; at < begin + repetition.period; ++at)
+      if (crossing[border_at(at)] < crossing[border_at(first)]) first = at;
+    first -= begin - repetition.begin;
     if (begins_alike(first, repetition.period)) first -= repetition.period;
     std::vector<OpIndex> borders;
     for (std::size_t at = first; at <= repetition.end; at += repetition.period)
-      borders.push_back(sequence_.ops[at]);
+      borders.push_back(border_at(at));
     return borders;
   }
+
+  // What comes from elsewhere belongs to what follows.
+  OpIndex border_at(std::size_t place) const { return place == 0 ? 0 : sequence_.ops[place - 1] + 1; }
 
   // A first step that is not quite like the others: in most of its ops it is.
   bool begins_alike(std::size_t end, std::size_t period) const {

@@ -28,6 +28,9 @@ TEST(Steps, SeveralStepsEndBehindTheirUpdates) {
     const std::vector<Step> steps =
         steps_of(network({.blocks = 4, .steps = 5, .updates = true, .weight_bytes = weight_bytes}));
     const OpIndex length = 1 + 4 * 3 + 1 + 4 * 4 + 4;
+    EXPECT_EQ(
+        steps_of(network({.blocks = 4, .steps = 2, .updates = true, .weight_bytes = weight_bytes})).size(),
+        2u);
     ASSERT_EQ(steps.size(), 5u) << weight_bytes;
     for (OpIndex i = 0; i < 5; ++i) {
       EXPECT_EQ(steps[i].begin, i * length);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -166,9 +167,9 @@ Totals::Totals(const Objectives& objectives, std::map<std::string, std::string>&
     file_ = metrics;
     return;
   }
-  folder_ = (fs::temp_directory_path() / fmt::format("refrain-totals-{}", getpid())).string();
-  std::error_code error;
-  fs::create_directory(folder_, error);
+  std::string name = (fs::temp_directory_path() / "refrain-totals-XXXXXX").string();
+  if (!::mkdtemp(name.data())) return;  // then it is not known
+  folder_ = name;
   metrics = folder_ + "/%p";
 }
 

@@ -229,7 +229,8 @@ int run(const Request& request, const std::vector<std::string>& words) {
   }
   const Totals totals(request.objectives, variables);
   const ChildResult result = run_child(program.path, words, environment_with(variables), false);
-  if (request.objectives.any() && !request.quiet) fmt::print(stderr, "{}\n", totals.verdict());
+  if (request.objectives.any() && result.signal == 0 && !request.quiet)
+    fmt::print(stderr, "{}\n", totals.verdict());
   if (result.signal != 0 && !request.quiet)
     report_death(result, options, words[0].substr(words[0].rfind('/') + 1));
   return result.exit_code;

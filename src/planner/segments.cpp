@@ -127,7 +127,7 @@ class Blocks {
 }  // namespace
 
 std::vector<Segment> even_segments(const Forward& forward, std::size_t count) {
-  const auto [begin, turn, end] = forward.step();
+  const OpIndex begin = forward.step().begin, turn = forward.step().turn;
   std::vector<double> stashed{0};  // before each op of the pass
   for (OpIndex op = begin; op < turn; ++op)
     stashed.push_back(stashed.back() + static_cast<double>(forward.stashed_bytes(op)));
@@ -165,7 +165,7 @@ std::vector<Segment> marked_blocks(const Forward& forward, const std::vector<boo
 }
 
 Chain chain_of(const Forward& forward, std::size_t most) {
-  const auto [begin, turn, end] = forward.step();
+  const OpIndex begin = forward.step().begin, turn = forward.step().turn;
   std::vector<std::pair<OpIndex, ValueIndex>> places;
   std::vector<ValueIndex> here;
   for (OpIndex at = begin; at < turn; ++at) {

@@ -13,8 +13,7 @@ namespace {
 class Growth {
  public:
   explicit Growth(const Trace& trace)
-      : trace_(trace),
-        iteration_(iteration_of(trace, &names_, &buffer_of_)),
+      : iteration_(iteration_of(trace, &names_, &buffer_of_)),
         uses_(iteration_),
         steps_(planner::steps_of(iteration_, names_, uses_)),
         grows_(trace.buffers.size(), true) {}
@@ -69,7 +68,6 @@ class Growth {
     return found;
   }
 
-  const Trace& trace_;
   std::vector<std::uint32_t> names_, buffer_of_;  // by op, by value
   const planner::Iteration iteration_;
   const planner::Uses uses_;

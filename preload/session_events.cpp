@@ -22,10 +22,12 @@ std::uint64_t Session::away_bytes() const {
 
 void Session::on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
   record_.buffer(buffer, bytes, stays);
+  renew_metrics(false);
 }
 
 void Session::on_free(engine::BufferId buffer) {
   record_.free(buffer);
+  renew_metrics(false);
 }
 
 void Session::on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,

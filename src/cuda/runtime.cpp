@@ -43,7 +43,7 @@ std::uint64_t host_bytes(const options::HostLimit& limit) {
 Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options::Options& options, Note note)
     : driver_(driver),
       observer_(observer),
-      limit_(options.limit.value),
+      limits_(options.limit.value),
       note_(std::move(note)),
       streams_(driver),
       costs_(driver) {
@@ -95,6 +95,7 @@ bool Runtime::attach() {
     note_("this device has no virtual memory management: nothing is managed, and there is no limit");
     return false;
   }
+  limit_ = limits_.of(device);
   if (limit_.kind != options::Limit::Kind::kOff) cap_bytes_ = total_bytes(device_bytes);
   granularity_bytes_ = granularity;
   context_ = current;

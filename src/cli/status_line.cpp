@@ -100,11 +100,16 @@ void StatusLine::renew() {
   const std::optional<Figures> figures = read_figures(folder_);
   if (!figures || !reserve_row()) return;
   const auto now = std::chrono::steady_clock::now();
-  const double seconds = std::max(std::chrono::duration<double>(now - renewed_).count(), 0.001);
+  const double seconds = std::max(std::chrono::duration<double>(now - counted_).count(), 0.001);
   const auto fresh = static_cast<double>(figures->evictions - std::min(evictions_, figures->evictions));
-  renewed_ = now;
-  evictions_ = figures->evictions;
-  const std::string text = status_text(*figures, fresh / seconds).substr(0, columns_);
+  // The processes say something new once a second.
+  constexpr double kPatience_s = 2;
+  if (fresh > 0 || seconds > kPatience_s) {
+    evictions_per_s_ = fresh / seconds;
+    counted_ = now;
+    evictions_ = figures->evictions;
+  }
+  const std::string text = status_text(*figures, evictions_per_s_).substr(0, columns_);
   write(fmt::format("\0337\033[{};1H\033[2m{}\033[0m\033[K\0338", rows_, text));
 }
 

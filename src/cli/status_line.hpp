@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -44,8 +45,9 @@ class StatusLine {
   std::filesystem::path folder_;
   unsigned short rows_ = 0;  // of the terminal, the last of them ours; 0: none is
   unsigned short columns_ = 0;
-  std::uint64_t evictions_ = 0;
-  std::chrono::steady_clock::time_point renewed_ = std::chrono::steady_clock::now();
+  std::uint64_t evictions_ = 0;  // when they were counted last
+  std::chrono::steady_clock::time_point counted_ = std::chrono::steady_clock::now();
+  double evictions_per_s_ = 0;
 };
 
 }  // namespace refrain::cli

@@ -112,6 +112,10 @@ bool Runtime::attach() {
   device_->on_release_placed = [this](engine::BufferId buffer, CUdeviceptr base) {
     if (!arenas_.released(buffer)) slabs_.give_back(base);
   };
+  device_->on_refusal = [this](const char* what, CUresult error) {
+    note_("the driver has refused refrain " + std::string(what) + ": CUDA error " + std::to_string(error) +
+          " (said once for each error)");
+  };
   settings_.cap_bytes = cap_bytes_;
   settings_.granularity_bytes = granularity;
   engine_ = std::make_unique<engine::Engine>(*device_, observer_, settings_);

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = re.findall(r"^CALL\((\w+)\)", (ROOT / "src/cuda/driver_calls.def").read_text(), re.M)
 OUT_OF_MEMORY, NOT_READY, LAUNCH_FAILED, UNKNOWN = 2, 600, 719, 999
 USES = ("1", "3", "12", "2+", "9+")
+ONLY_REFRAIN_CALLS = {"cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuGraphAddKernelNode"}
 # All of these ask for the error of each launch.
 PROGRAMS = {"chain": ("80KiB", ["16", "16"]), "threads": ("160KiB", []), "captures": ("96KiB", []), "mlp": ("2MiB", ["--steps", "2"])}
 
@@ -52,6 +53,8 @@ class Faults(Case):
                 outcome, said = self.outcome(program, f"{function}:{use}:{error}", right[program])
                 outcomes[outcome] += 1
                 self.assertIn(outcome, ("right", "error"), said)
+                if outcome == "error" and function in ONLY_REFRAIN_CALLS:
+                    self.assertRegex(said, "refrain: (the driver has refused refrain|out of memory)")
         print(f"{len(FUNCTIONS)} functions, {len(chosen)} of {len(everything)} cases: {dict(outcomes)}")
         self.assertGreater(outcomes["right"], 0)
         self.assertGreater(outcomes["error"], 0)

@@ -22,6 +22,7 @@
 #include "preload/cublas_handles.hpp"
 #endif
 #include "refrain/bytes.hpp"
+#include "refrain/refrain.h"
 #include "report/metrics.hpp"
 #include "report/summary.hpp"
 
@@ -127,7 +128,10 @@ void Session::give_manifest(access::Manifest manifest) {
 void Session::start_log() {
   const std::vector<std::string> arguments = command_line();
   program_ = arguments.empty() ? "program" : arguments[0].substr(arguments[0].rfind('/') + 1);
-  metrics_path_ = trace::expand_path(options_.metrics.value, program_);
+  if (!options_.metrics.value.empty())
+    metrics_paths_.push_back(trace::expand_path(options_.metrics.value, program_));
+  if (options_.status.value != "auto" && options_.status.value != "off")
+    metrics_paths_.push_back(fmt::format("{}/{}", options_.status.value, process_));
   if (options_.log.value.empty()) return;
   log_path_ = trace::expand_path(options_.log.value, program_);
   log_.set_most_bytes(options_.log_size.value.bytes);
@@ -162,12 +166,12 @@ void Session::start_record() {
 }
 
 void Session::announce() const {
-  const options::Limit& limit = options_.limit.value;
-  if (limit.kind == options::Limit::Kind::kOff && options_.verbose.value < 2) return;
+  const options::DeviceLimit& limit = options_.limit.value;
+  if (!limit.is_set() && options_.verbose.value < 2) return;
   std::string text =
       "limit " + (limit.kind == options::Limit::Kind::kBytes     ? format_bytes(limit.bytes)
                   : limit.kind == options::Limit::Kind::kPercent ? options_.limit.text + " of the device"
-                                                                 : std::string("off"));
+                                                                 : options_.limit.text);
   text += ", policy " + options_.policy.text;
   if (!log_path_.empty()) text += ", log " + log_path_;
   say(1, text);
@@ -221,6 +225,7 @@ event::End Session::totals() const {
     end.program_ns = whole_ns(statistics.program_cost_ns);
     end.wanted_bytes = statistics.peak_wanted_bytes;
     end.peak_bytes = engine->memory().peak_held_bytes();
+    end.held_bytes = engine->memory().held_bytes();
     end.limit_bytes = runtime_->cap_bytes() == engine::kNoCap ? 0 : runtime_->cap_bytes();
     end.oom = statistics.out_of_memory;
   }
@@ -266,41 +271,58 @@ void Session::finish() {
   if (file >= 0) ::close(file);
 }
 
-// There whole or not at all: whoever collects it must not see half of it. A device or a pipe is written as it
-// is: moving a file there would replace it.
 void Session::renew_metrics(bool last) {
   constexpr std::chrono::seconds kBetween{1};
+  if (metrics_paths_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  if (metrics_path_.empty() || (!last && now - metrics_renewed_ < kBetween)) return;
+  if (!last && now - metrics_renewed_ < kBetween) return;
   metrics_renewed_ = now;
   const std::string text = report::to_metrics(
       {{{{"host", host_name()}, {"pid", std::to_string(process_)}, {"program", program_}}, totals()}});
+  std::erase_if(metrics_paths_, [&](const std::string& path) { return !replace_metrics(path, text); });
+}
+
+// There whole or not at all: whoever collects it must not see half of it. A device or a pipe is written as it
+// is: moving a file there would replace it.
+bool Session::replace_metrics(const std::string& path, const std::string& text) const {
   struct stat found {};
-  const bool special = ::stat(metrics_path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
-  const std::string beside = special ? metrics_path_ : fmt::format("{}.{}.part", metrics_path_, process_);
+  const bool special = ::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+  const std::string beside = special ? path : fmt::format("{}.{}.part", path, process_);
   const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0644);
   const bool written =
       file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   if (file >= 0) ::close(file);
-  if (written && (special || std::rename(beside.c_str(), metrics_path_.c_str()) == 0)) return;
+  if (written && (special || std::rename(beside.c_str(), path.c_str()) == 0)) return true;
   const int reason = errno;
   if (!special) ::unlink(beside.c_str());
-  say(0, fmt::format("error: the metrics cannot be written to {}: {}; there are none from here on",
-                     metrics_path_, std::strerror(reason)));
-  metrics_path_.clear();
+  say(0, fmt::format("error: the metrics cannot be written to {}: {}; there are none from here on", path,
+                     std::strerror(reason)));
+  return false;
 }
+
+namespace {
+
+// Whole UTF-8 characters of it.
+std::string_view shortened(std::string_view text) {
+  if (text.size() <= REFRAIN_LONGEST_NAME) return text;
+  std::size_t end = REFRAIN_LONGEST_NAME;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace
 
 bool Session::name_tensor(const void* address, std::string_view name) {
   const std::optional<engine::BufferId> buffer = runtime_->buffer_at(reinterpret_cast<CUdeviceptr>(address));
   if (!buffer) return false;
   const std::lock_guard lock(runtime_->mutex());
-  log_.write(event::Name{.buffer = buffer->index, .text = std::string(name)});
+  log_.write(event::Name{.buffer = buffer->index, .text = std::string(shortened(name))});
   return true;
 }
 
 void Session::mark(std::string_view name) {
   const std::lock_guard lock(runtime_->mutex());
-  log_.write(event::Mark{.text = std::string(name)});
+  log_.write(event::Mark{.text = std::string(shortened(name))});
 }
 
 event::End Session::statistics() {

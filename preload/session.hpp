@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "access/manifest.hpp"
 #include "cuda/runtime.hpp"
@@ -54,6 +55,7 @@ class Session final : private engine::Observer {
   void announce() const;
   void finish();
   void renew_metrics(bool last);
+  bool replace_metrics(const std::string& path, const std::string& text) const;
   void say(int level, const std::string& text) const;
   event::End totals() const;
 
@@ -82,7 +84,7 @@ class Session final : private engine::Observer {
   trace::Writer log_;
   trace::Recorder record_;
   std::string log_path_;
-  std::string metrics_path_;
+  std::vector<std::string> metrics_paths_;
   std::string program_;
   std::chrono::steady_clock::time_point metrics_renewed_;
   std::atomic<bool> managing_{false};

@@ -21,12 +21,14 @@ std::uint64_t Session::away_bytes() const {
 }
 
 void Session::on_buffer(engine::BufferId buffer, engine::Bytes bytes, bool stays) {
-  if (!record_.is_open()) return;
-  record_.buffer(buffer, bytes, runtime_->engine()->memory().buffer(buffer).extent_bytes - bytes, stays);
+  if (record_.is_open())
+    record_.buffer(buffer, bytes, runtime_->engine()->memory().buffer(buffer).extent_bytes - bytes, stays);
+  renew_metrics(false);
 }
 
 void Session::on_free(engine::BufferId buffer) {
   record_.free(buffer);
+  renew_metrics(false);
 }
 
 void Session::on_op(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class,

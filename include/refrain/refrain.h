@@ -28,6 +28,9 @@ enum {
   REFRAIN_FAILED = 3    /* out of memory, or the device refused */
 };
 
+/* Bytes of a name that are kept; the rest is cut off. */
+#define REFRAIN_LONGEST_NAME 256
+
 /* Totals since the program began. Bytes and nanoseconds. */
 typedef struct {
   size_t size; /* set to sizeof(refrain_statistics) before the call; fields may be added at the end */

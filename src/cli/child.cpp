@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,10 +31,21 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return out;
 }
 
+// Where the kernel has no pidfd (before Linux 5.3), or there is nothing to do, it returns at once.
+void do_until_it_ends(pid_t pid, const std::function<void()>& meanwhile) {
+  constexpr int kHalfSecond_ms = 500;
+  const int ended = meanwhile ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
+  if (ended < 0) return;
+  pollfd wait{.fd = ended, .events = POLLIN, .revents = 0};
+  while (poll(&wait, 1, kHalfSecond_ms) <= 0) meanwhile();
+  close(ended);
+}
+
 }  // namespace
 
 ChildResult run_child(const std::string& path, const std::vector<std::string>& argv,
-                      const std::vector<std::string>& environment, bool quiet) {
+                      const std::vector<std::string>& environment, bool quiet,
+                      const std::function<void()>& meanwhile) {
   const std::vector<char*> arguments = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
   constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -64,6 +77,7 @@ ChildResult run_child(const std::string& path, const std::vector<std::string>& a
   action.sa_handler = pass_on;
   for (const int signal : kPassedOn) sigaction(signal, &action, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
+  do_until_it_ends(pid, meanwhile);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR)

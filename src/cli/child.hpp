@@ -1,6 +1,7 @@
 // Starting a program and waiting for it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ struct ChildResult {
 };
 
 // Runs argv[0] with the environment given ("NAME=value"); signals that end or steer a program are passed on
-// to it. quiet: its standard output goes nowhere. Throws UsageError where it cannot be started.
+// to it. quiet: its standard output goes nowhere. meanwhile: called twice a second while it runs, where there
+// is any. Throws UsageError where it cannot be started.
 ChildResult run_child(const std::string& path, const std::vector<std::string>& argv,
-                      const std::vector<std::string>& environment, bool quiet);
+                      const std::vector<std::string>& environment, bool quiet,
+                      const std::function<void()>& meanwhile = {});
 
 }  // namespace refrain::cli

@@ -19,6 +19,7 @@ namespace refrain::cli {
 namespace {
 
 std::string find_along_path(const std::string& name) {
+  if (name.empty()) throw UsageError(kNotFound, "the program's name is empty");
   if (name.find('/') != std::string::npos) return name;
   const char* path = std::getenv("PATH");
   std::istringstream folders(path ? path : "");

@@ -155,7 +155,8 @@ void check(const Request& request) {
   for (const std::string& path : {request.html, request.perfetto, request.prometheus, request.json}) {
     if (path.empty()) continue;
     std::error_code ignored;
-    const std::string place = path == "-" ? path : fs::weakly_canonical(path, ignored).string();
+    const std::string place =
+        path == "-" ? path : fs::weakly_canonical(fs::absolute(path, ignored), ignored).string();
     if (std::find(outputs.begin(), outputs.end(), place) != outputs.end())
       throw UsageError(kBadInput, fmt::format("two reports cannot both be written to {}", path));
     outputs.push_back(place);

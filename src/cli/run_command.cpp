@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "access/manifest.hpp"
 #include "cli/child.hpp"
@@ -18,6 +19,7 @@
 #include "cli/frameworks.hpp"
 #include "cli/objectives.hpp"
 #include "cli/program_file.hpp"
+#include "cli/status_line.hpp"
 #include "cli/surroundings.hpp"
 #include "options/options.hpp"
 #include "refrain/bytes.hpp"
@@ -57,7 +59,16 @@ options::Options settle(const Request& request) {
   return given.options;
 }
 
-// what: "log" or "record".
+// what: "log", "record", "metrics" or "summary".
+void check_folder(const char* what, const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (fs::is_directory(folder) && ::access(folder.c_str(), W_OK) == 0) return;
+  throw UsageError(kOwnFailure,
+                   fmt::format("{} {} cannot be written: folder {} {}", what, path, folder.string(),
+                               fs::is_directory(folder) ? "is not writable" : "does not exist"));
+}
+
 void check_output(const char* what, const std::string& pattern, bool force, const std::string& program) {
   if (pattern.empty()) return;
   const std::string path = trace::expand_path(pattern, program);
@@ -72,20 +83,32 @@ void check_output(const char* what, const std::string& pattern, bool force, cons
                        fmt::format("{} {} cannot be written: {}", what, path, std::strerror(errno)));
     return;
   }
-  fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
-    throw UsageError(kOwnFailure,
-                     fmt::format("{} {} cannot be written: folder {} {}", what, path, folder.string(),
-                                 fs::is_directory(folder) ? "is not writable" : "does not exist"));
-  }
+  check_folder(what, path);
 }
 
-void check_summary(const options::Options& options) {
-  const std::string& path = options.summary.value;
-  if (path == "stderr" || path == "off" || options.force.value || !fs::exists(path)) return;
-  throw UsageError(kOwnFailure,
-                   fmt::format("summary {} exists; overwrite it with -f, or name another", path));
+void check_outputs(const options::Options& options, const std::string& program) {
+  const bool force = options.force.value;
+  check_output("log", options.log.value, force, program);
+  if (!options.log.value.empty() && options.log_size.value.bytes != 0)
+    check_output("log", trace::rotated_path(trace::expand_path(options.log.value, program)), force, program);
+  check_output("record", options.record.value, force, program);
+  if (!options.metrics.value.empty())
+    check_folder("metrics", trace::expand_path(options.metrics.value, program));
+  const std::string& summary = options.summary.value;
+  if (summary != "stderr" && summary != "off") check_output("summary", summary, force, program);
+}
+
+// auto: as the terminal is. Otherwise the folder, which the program may come to from another one.
+void settle_status(options::Options& options, bool quiet) {
+  std::string& value = options.status.value;
+  if (value == "auto" && (quiet || isatty(STDERR_FILENO) != 1)) value = "off";
+  if (value == "auto" || value == "off") return;
+  if (!fs::is_directory(value) || ::access(value.c_str(), W_OK) != 0)
+    throw UsageError(kOwnFailure,
+                     fmt::format("--status={} is not understood; accepted: auto, off, or a folder "
+                                 "that can be written to",
+                                 value));
+  value = options.status.text = fs::absolute(value).string();
 }
 
 // All mistakes, one line each. The program may go to another folder before it comes to the library.
@@ -131,7 +154,7 @@ std::uint64_t measure_peak(const std::string& path, const std::vector<std::strin
   variables["REFRAIN_LOG"] = log.string();
   variables["REFRAIN_FORCE"] = "1";
   variables["REFRAIN_METRICS"] = variables["REFRAIN_RECORD"] = "";
-  variables["REFRAIN_RECORD"] = "";
+  variables["REFRAIN_STATUS"] = "off";
   variables["REFRAIN_SUMMARY"] = "off";
   const ChildResult result = run_child(path, words, environment_with(variables), true);
   std::ifstream file(log);
@@ -194,12 +217,11 @@ int run(const Request& request, const std::vector<std::string>& words) {
         "no CUDA driver here (libcuda.so.1 is not found); --device sim runs on the software device");
   }
   const Libraries libraries = find_libraries();
-  check_summary(options);
   check_manifest(options);
   check_program(program, simulated);
   const std::string name = words[0].substr(words[0].rfind('/') + 1);
-  check_output("log", options.log.value, options.force.value, name);
-  check_output("record", options.record.value, options.force.value, name);
+  check_outputs(options, name);
+  settle_status(options, request.quiet);
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
   if (!request.no_adapt) adapt(variables, program, request.quiet);
   std::optional<std::uint64_t> known_limit_bytes;
@@ -228,7 +250,12 @@ int run(const Request& request, const std::vector<std::string>& words) {
     return 0;
   }
   const Totals totals(request.objectives, variables);
-  const ChildResult result = run_child(program.path, words, environment_with(variables), false);
+  std::optional<StatusLine> line;
+  if (options.status.value == "auto")
+    variables["REFRAIN_STATUS"] = line.emplace(STDERR_FILENO).folder().string();
+  const ChildResult result = run_child(program.path, words, environment_with(variables), false,
+                                       line ? std::function([&] { line->renew(); }) : nullptr);
+  line.reset();
   if (request.objectives.any() && result.signal == 0 && !request.quiet)
     fmt::print(stderr, "{}\n", totals.verdict());
   if (result.signal != 0 && !request.quiet)

@@ -28,7 +28,7 @@ std::optional<HostId> CudaDevice::create_host(Bytes bytes) {
 void CudaDevice::destroy_host(HostId host) {
   if (std::find(queue_hosts_.begin(), queue_hosts_.end(), host) != queue_hosts_.end()) launch_queue();
   HostState& state = hosts_[host.index];
-  for (const Touch& touch : state.touches) note(streams_.wait_on_host(touch.stream, touch.work));
+  for (const Touch& touch : state.touches) note(streams_.wait_on_host(touch.stream, touch.work), "a wait");
   if (state.pointer) host_pool_.give_back(state.pointer, state.bytes);
   state = {};
   free_hosts_.push_back(host.index);
@@ -36,7 +36,7 @@ void CudaDevice::destroy_host(HostId host) {
 
 // A stream of refrain's own, so that copies run beside the program's kernels.
 StreamIndex CudaDevice::copy_stream() {
-  if (!copy_stream_) note(driver_.cuStreamCreate(&copy_stream_, CU_STREAM_NON_BLOCKING));
+  if (!copy_stream_) note(driver_.cuStreamCreate(&copy_stream_, CU_STREAM_NON_BLOCKING), "a stream");
   return streams_.index_of(copy_stream_);
 }
 
@@ -68,7 +68,7 @@ bool CudaDevice::copy_out(BufferId from, HostId to, Bytes bytes) {
         driver_.cuMemcpyDtoHAsync(static_cast<std::byte*>(host.pointer) + region.skip_bytes,
                                   buffer.base + region.skip_bytes, region.bytes, streams_.handle(stream));
   }
-  note(result);
+  note(result, "a copy to the host");
   if (result != CUDA_SUCCESS) {
     if (begin) transfers_.cancel(begin);
     return false;
@@ -110,7 +110,7 @@ std::optional<engine::Digest> CudaDevice::digest(BufferId id) {
     result = digester_.launch(buffer.base + region.skip_bytes, region.bytes, streams_.handle(stream));
   }
   if (result == CUDA_SUCCESS) result = streams_.wait_on_host(stream, streams_.issue(stream, true));
-  note(result);
+  note(result, "a digest");
   if (result != CUDA_SUCCESS) return std::nullopt;
   return digester_.result();
 }

@@ -38,7 +38,7 @@ bool CudaDevice::reserve(BufferId buffer, Bytes bytes) {
   // One unit more than is ever mapped: a pointer just outside a buffer must not look like one into its
   // neighbour.
   const CUresult result = driver_.cuMemAddressReserve(&base, bytes + granularity_bytes_, 0, 0, 0);
-  note(result);
+  note(result, "address space");
   if (result != CUDA_SUCCESS) return false;
   buffers_[buffer.index] = {
       .base = base, .bytes = bytes, .own_base = base, .own_bytes = bytes, .touches = {}};
@@ -52,7 +52,9 @@ std::optional<PagesId> CudaDevice::create_pages(Bytes bytes) {
   properties.location.id = device_;
   CUmemGenericAllocationHandle handle = 0;
   const CUresult result = driver_.cuMemCreate(&handle, bytes, &properties, 0);
-  if (result != CUDA_ERROR_OUT_OF_MEMORY) note(result);
+  // Said, but no error of the device's: the engine answers for memory.
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) tell("device memory", result);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) note(result, "device memory");
   if (result != CUDA_SUCCESS) return std::nullopt;
   std::uint32_t index = 0;
   if (free_pages_.empty()) {
@@ -69,7 +71,7 @@ std::optional<PagesId> CudaDevice::create_pages(Bytes bytes) {
 }
 
 void CudaDevice::destroy_pages(PagesId pages) {
-  note(driver_.cuMemRelease(pages_[pages.index]));
+  note(driver_.cuMemRelease(pages_[pages.index]), "the release of memory");
   free_pages_.push_back(pages.index);
 }
 
@@ -96,14 +98,14 @@ void CudaDevice::open_to(CUdevice peer) {
 bool CudaDevice::map(BufferId buffer, PagesId pages) {
   const BufferState& b = buffers_[buffer.index];
   CUresult result = driver_.cuMemMap(b.own_base, b.own_bytes, 0, pages_[pages.index], 0);
-  note(result);
+  note(result, "a mapping");
   if (result != CUDA_SUCCESS) return false;
   result = set_access(b);
   if (result == CUDA_ERROR_NOT_READY) {  // seen under load: the driver wants the device idle first
     driver_.cuCtxSynchronize();
     result = set_access(b);
   }
-  note(result);
+  note(result, "access to a mapping");
   if (result == CUDA_SUCCESS) return true;
   driver_.cuMemUnmap(b.own_base, b.own_bytes);
   return false;
@@ -112,7 +114,7 @@ bool CudaDevice::map(BufferId buffer, PagesId pages) {
 bool CudaDevice::wait_for_unfollowed() {
   if (!unfollowed_work_ && unfollowed_calls_ == 0) return true;
   const CUresult result = driver_.cuCtxSynchronize();
-  note(result);
+  note(result, "a wait");
   if (is_capture_error(result)) return false;
   unfollowed_work_ = false;
   return true;
@@ -121,7 +123,7 @@ bool CudaDevice::wait_for_unfollowed() {
 bool CudaDevice::wait_for_touches(BufferState& buffer) {
   for (const Touch& touch : buffer.touches) {
     const CUresult result = streams_.wait_on_host(touch.stream, touch.work);
-    note(result);
+    note(result, "a wait");
     if (is_capture_error(result)) return false;
   }
   buffer.touches.clear();
@@ -137,7 +139,7 @@ bool CudaDevice::unmap(BufferId buffer) {
     driver_.cuCtxSynchronize();
     result = driver_.cuMemUnmap(b.own_base, b.own_bytes);
   }
-  note(result);
+  note(result, "an unmapping");
   return result == CUDA_SUCCESS;
 }
 
@@ -229,7 +231,7 @@ CUresult CudaDevice::launch_queue() {
   queue_buffers_.clear();
   queue_hosts_.clear();
   if (result != CUDA_SUCCESS) queue_failed_ = true;
-  note(result);
+  note(result, "a replay");
   return result;
 }
 
@@ -274,7 +276,7 @@ bool CudaDevice::recycled(BufferId buffer) {
 void CudaDevice::wait_for_own_work() {
   for (BufferState& buffer : buffers_) {
     for (const Touch& touch : buffer.touches) {
-      if (touch.own) note(streams_.wait_on_host(touch.stream, touch.work));
+      if (touch.own) note(streams_.wait_on_host(touch.stream, touch.work), "a wait");
     }
   }
 }

@@ -29,6 +29,8 @@ class CudaDevice final : public engine::Device {
 
   // Called when a range of the caller's may be used again. It must not call the engine.
   std::function<void(engine::BufferId, CUdeviceptr)> on_release_placed;
+  // The driver has refused some of refrain's own work with an error that it had not given before.
+  std::function<void(const char* what, CUresult)> on_refusal;
 
   CUdeviceptr address(engine::BufferId buffer) const { return buffers_[buffer.index].base; }
   // Where a buffer lies that the caller gave its range.
@@ -126,8 +128,14 @@ class CudaDevice final : public engine::Device {
   static Region region_of(const BufferState& buffer, engine::Bytes bytes);
   StreamIndex copy_stream();
   CUresult order_after(StreamIndex stream, const std::vector<Touch>& touches);
-  void note(CUresult result) {
-    if (result != CUDA_SUCCESS) last_error_ = result;
+  // what: of refrain's own work, for messages.
+  void note(CUresult result, const char* what) {
+    if (result == CUDA_SUCCESS) return;
+    last_error_ = result;
+    tell(what, result);
+  }
+  void tell(const char* what, CUresult result) {
+    if (on_refusal && refusals_.insert(result).second) on_refusal(what, result);
   }
   CUresult set_access(const BufferState& buffer);
   bool queued(engine::BufferId buffer) const;
@@ -147,6 +155,7 @@ class CudaDevice final : public engine::Device {
   int unfollowed_calls_ = 0;
   bool queue_failed_ = false;
   CUresult last_error_ = CUDA_SUCCESS;
+  std::set<CUresult> refusals_;  // that were told
   std::vector<BufferState> buffers_;
   std::vector<CUmemGenericAllocationHandle> pages_;
   std::vector<engine::Bytes> pages_bytes_;

@@ -43,7 +43,7 @@ std::uint64_t host_bytes(const options::HostLimit& limit) {
 Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options::Options& options, Note note)
     : driver_(driver),
       observer_(observer),
-      limit_(options.limit.value),
+      limits_(options.limit.value),
       note_(std::move(note)),
       streams_(driver),
       costs_(driver) {
@@ -95,6 +95,7 @@ bool Runtime::attach() {
     note_("this device has no virtual memory management: nothing is managed, and there is no limit");
     return false;
   }
+  limit_ = limits_.of(device);
   if (limit_.kind != options::Limit::Kind::kOff) cap_bytes_ = total_bytes(device_bytes);
   granularity_bytes_ = granularity;
   context_ = current;
@@ -110,6 +111,10 @@ bool Runtime::attach() {
       CudaDevice::Place{.device = device, .context = current, .granularity_bytes = granularity});
   device_->on_release_placed = [this](engine::BufferId buffer, CUdeviceptr base) {
     if (!arenas_.released(buffer)) slabs_.give_back(base);
+  };
+  device_->on_refusal = [this](const char* what, CUresult error) {
+    note_("the driver has refused refrain " + std::string(what) + ": CUDA error " + std::to_string(error) +
+          " (said once for each error)");
   };
   settings_.cap_bytes = cap_bytes_;
   settings_.granularity_bytes = granularity;

@@ -219,7 +219,8 @@ class Runtime {
   const Driver& driver_;
   engine::Observer& observer_;
   bool recording_ = false;  // costs are wanted, whatever is evicted
-  options::Limit limit_;
+  options::DeviceLimit limits_;
+  options::Limit limit_;       // of the device that is managed
   engine::Settings settings_;  // but for what the device says
   Note note_;
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <numeric>
 #include <type_traits>
 
@@ -63,6 +64,22 @@ bool parse_into(Limit& out, std::string_view text) {
   const auto value = parse_limit(text);
   if (value) out = *value;
   return value.has_value();
+}
+bool parse_into(DeviceLimit& out, std::string_view text) {
+  if (text.find('=') == std::string_view::npos) return parse_into(static_cast<Limit&>(out), text);
+  while (true) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    int device = -1;
+    const auto [rest, error] = std::from_chars(entry.data(), entry.data() + equals, device);
+    const bool named = error == std::errc{} && rest == entry.data() + equals && device >= 0;
+    const auto limit = named && equals < entry.size() ? parse_limit(entry.substr(equals + 1)) : std::nullopt;
+    const auto same = [device](const auto& other) { return other.first == device; };
+    if (!limit || std::any_of(out.devices.begin(), out.devices.end(), same)) return false;
+    out.devices.emplace_back(device, *limit);
+    if (entry.size() == text.size()) return true;
+    text.remove_prefix(entry.size() + 1);
+  }
 }
 bool parse_into(Text& out, std::string_view text) {
   out = text;
@@ -132,6 +149,13 @@ std::span<const Description> descriptions() {
   return kDescriptions;
 }
 
+Limit DeviceLimit::of(int device) const {
+  for (const auto& [number, limit] : devices) {
+    if (number == device) return limit;
+  }
+  return *this;
+}
+
 std::optional<Limit> parse_limit(std::string_view text) {
   if (text == "off") return Limit{};
   if (text.ends_with('%')) {
@@ -147,9 +171,9 @@ std::optional<Limit> parse_limit(std::string_view text) {
 }
 
 std::string forms_of(std::string_view type) {
-  if (type == "Limit" || type == "HostLimit") {
-    return "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
-  }
+  const std::string one = "8GiB, 8G, 512MiB, 1.5G (with a unit), 80% (above 0, at most 100), or off";
+  if (type == "HostLimit") return one;
+  if (type == "DeviceLimit") return one + "; or one of these for each GPU: 0=8GiB,1=80%";
   if (type == "Size") return "1GiB, 100M, 1.5G (with a unit), or off";
   if (type == "Children") return words_of<Children>();
   if (type == "Share") return "90% (above 0, at most 100)";
@@ -177,13 +201,13 @@ std::vector<std::string> conflicts(const Options& options) {
   for (const auto& [name, path] : outputs) {
     for (const auto& [other, same] : outputs) {
       if (name == other) break;
-      if (!path.empty() && path == same)
+      const std::filesystem::path place = path;
+      if (!path.empty() && place.lexically_normal() == std::filesystem::path(same).lexically_normal())
         sentences.push_back("the " + std::string(other) + " and the " + name + " cannot both be written to " +
                             std::string(path));
     }
   }
-  const bool capped = options.limit.value.kind != Limit::Kind::kOff;
-  if (!capped || options.host_limit.value.kind != Limit::Kind::kOff) return sentences;
+  if (!options.limit.value.is_set() || options.host_limit.value.kind != Limit::Kind::kOff) return sentences;
   if (options.verify.value != Verify::kOff) {
     sentences.push_back(
         "verification (" + options.verify.text +
@@ -200,27 +224,23 @@ std::vector<std::string> conflicts(const Options& options) {
 
 std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
                 std::string_view called) {
-#define OPTION(type, member, environment_name, flag, default_text, help)                                    \
-  if (environment == environment_name) {                                                                    \
-    Setting<type> setting;                                                                                  \
-    if (std::string_view(#type) == "Limit" && text.find('=') != std::string_view::npos) {                   \
-      return std::string(called) + "=" + std::string(text) +                                                \
-             ": a limit for each GPU is not supported yet; one limit holds for the GPU that is used first"; \
-    }                                                                                                       \
-    if (std::string_view(#type) == "Policy" && text == "planned") {                                         \
-      return std::string(called) +                                                                          \
-             "=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "        \
-             "accepted: " +                                                                                 \
-             forms_of(#type);                                                                               \
-    }                                                                                                       \
-    if (!parse_into(setting.value, text)) {                                                                 \
-      return std::string(called) + "=" + std::string(text) +                                                \
-             " is not understood; accepted: " + forms_of(#type);                                            \
-    }                                                                                                       \
-    setting.text = text;                                                                                    \
-    setting.source = source;                                                                                \
-    options.member = setting;                                                                               \
-    return {};                                                                                              \
+#define OPTION(type, member, environment_name, flag, default_text, help)                             \
+  if (environment == environment_name) {                                                             \
+    Setting<type> setting;                                                                           \
+    if (std::string_view(#type) == "Policy" && text == "planned") {                                  \
+      return std::string(called) +                                                                   \
+             "=planned: plans can be simulated (refrain simulate), a run does not follow them yet; " \
+             "accepted: " +                                                                          \
+             forms_of(#type);                                                                        \
+    }                                                                                                \
+    if (!parse_into(setting.value, text)) {                                                          \
+      return std::string(called) + "=" + std::string(text) +                                         \
+             " is not understood; accepted: " + forms_of(#type);                                     \
+    }                                                                                                \
+    setting.text = text;                                                                             \
+    setting.source = source;                                                                         \
+    options.member = setting;                                                                        \
+    return {};                                                                                       \
   }
 #include "options/options.def"
 #undef OPTION

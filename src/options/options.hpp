@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/settings.hpp"
@@ -17,6 +18,13 @@ struct Limit {
   enum class Kind { kOff, kBytes, kPercent } kind = Kind::kOff;
   std::uint64_t bytes = 0;
   double percent = 0;  // of the device's memory
+};
+// For whichever GPU is used, or for each of those that are named, by the number that the program knows it by:
+// one that is not named has none.
+struct DeviceLimit : Limit {
+  std::vector<std::pair<int, Limit>> devices;
+  bool is_set() const { return kind != Kind::kOff || !devices.empty(); }
+  Limit of(int device) const;
 };
 // Of the machine's memory. kOff: none.
 struct HostLimit : Limit {};

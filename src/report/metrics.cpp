@@ -11,8 +11,8 @@ namespace {
 
 // Levels and settings; all else only grows.
 bool is_level(std::string_view name) {
-  constexpr std::string_view kLevels[] = {"host_peak_bytes", "wanted_bytes", "peak_bytes", "limit_bytes",
-                                          "unmanaged_bytes"};
+  constexpr std::string_view kLevels[] = {"host_peak_bytes", "wanted_bytes", "peak_bytes",
+                                          "held_bytes",      "limit_bytes",  "unmanaged_bytes"};
   for (const std::string_view level : kLevels) {
     if (name == level) return true;
   }

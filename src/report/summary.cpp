@@ -14,7 +14,8 @@ std::string headline(const Summary& s) {
   const std::string wanted = format_bytes(t.wanted_bytes);
   const std::string word = verdict(s);
   if (word == "idle") return "idle - loaded, but the program got no device memory and launched no kernel";
-  if (word == "killed") return "killed - the log ends early (killed?); totals are added up from its events";
+  if (word == "killed")
+    return "killed - the log ends early (killed, or disk full?); totals are added up from its events";
   if (word == "oom") {
     return fmt::format("oom - {} request{} refused; the program wanted {} at peak, limit {}", t.oom,
                        t.oom == 1 ? " was" : "s were", wanted, format_bytes(t.limit_bytes));

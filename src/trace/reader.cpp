@@ -83,6 +83,10 @@ std::optional<Line> Reader::next() {
     try {
       std::optional<Event> event = parse_event(object, kind_of(object));
       if (!event) continue;
+      if (ended_)
+        throw Error("line " + std::to_string(line_number_) +
+                    " of the log comes after its end: are these two logs in one file?");
+      ended_ = std::holds_alternative<event::End>(*event);
       Line line{0, 0, std::move(*event)};
       if (object.contains("seq")) take(object["seq"], line.seq);
       if (object.contains("t_ns")) take(object["t_ns"], line.t_ns);

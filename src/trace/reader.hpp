@@ -54,6 +54,7 @@ class Reader {
   std::uint64_t line_number_ = 0;
   std::uint64_t bytes_read_ = 0;
   bool cut_off_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace refrain::trace

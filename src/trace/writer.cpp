@@ -65,6 +65,10 @@ std::string expand_path(const std::string& path, const std::string& program) {
   return out;
 }
 
+std::string rotated_path(const std::string& path) {
+  return path + ".1";
+}
+
 Writer::~Writer() {
   close_file();
 }
@@ -87,9 +91,10 @@ std::string Writer::open(const std::string& path, bool overwrite) {
     return open(path + "." + std::to_string(getpid()), overwrite);
   } else if (existed && !overwrite) {
     error = "log " + path + " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
-  } else if (most_bytes_ != 0 && !overwrite && ::lstat((path + ".1").c_str(), &found) == 0) {
+  } else if (most_bytes_ != 0 && !overwrite && ::lstat(rotated_path(path).c_str(), &found) == 0) {
     ::unlink(path.c_str());
-    error = "log " + path + ".1 exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
+    error = "log " + rotated_path(path) +
+            " exists; overwrite it with --force or REFRAIN_FORCE=1, or name another";
   } else if (existed && ftruncate(file_, 0) != 0) {
     error = "log " + path + " cannot be overwritten: " + std::strerror(errno);
   }
@@ -117,7 +122,7 @@ void Writer::write_header(const nlohmann::ordered_json& fields) {
 
 // Where the new file cannot be had, the log goes on in the old one.
 void Writer::rotate() {
-  const std::string before = path_ + ".1";
+  const std::string before = rotated_path(path_);
   if (std::rename(path_.c_str(), before.c_str()) != 0) return;
   const int fresh = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_EXCL, 0644);
   if (fresh < 0 || flock(fresh, LOCK_EX | LOCK_NB) != 0) {

@@ -13,6 +13,8 @@ namespace refrain::trace {
 // Replaces %e (program), %p (process), %h (host), %t (start, HHMMSS of the day's clock), %r (rank from RANK,
 // OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID, else 0) and %% in a path.
 std::string expand_path(const std::string& path, const std::string& program);
+// Where the part of a log goes that is full.
+std::string rotated_path(const std::string& path);
 
 // Thread safety: none; the caller holds a lock.
 class Writer {

@@ -1,14 +1,18 @@
 """What a user has around a run: naming tensors, live metrics, a log of bounded size, children, check, reports, an installed
 refrain. Each judged from outside."""
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 import threading
 
-from harness import BUILD, Case
+from harness import BUILD, Case, clean_environment
 
 
 class Interface(Case):
@@ -21,7 +25,7 @@ class Interface(Case):
         log = self.log()
         names = {line["buffer"]: line["text"] for line in log if line["kind"] == "name"}
         self.assertEqual(sorted(names.values()), sorted(f"layer{i}.output" for i in range(12)))
-        self.assertEqual([line["text"] for line in log if line["kind"] == "mark"], ["step 0", "step 1", "step 2"])
+        self.assertEqual([line["text"] for line in log if line["kind"] == "mark"], ["step 0", "step 1", "step 2", "x" * 255 + "\ufffd"])
         report = self.refrain("report", "log.jsonl")
         self.assertRegex(report.stdout, r"tensors .*\n(.*\n)*?  layer\d+\.output ")
 
@@ -47,6 +51,58 @@ class Interface(Case):
                                  "use.h", "-o", "use"])
             self.assert_ok(done)
             self.assert_ok(self.execute([str(self.folder / "use")]))
+
+
+class Status(Case):
+    def on_a_terminal(self, *options):
+        """What a terminal of 24 rows gets. The program has done its work when it waits for a line; it gets one as soon as a
+        status line was there, or after the end of its work where none is to come."""
+        script = f"{self.victim('chain')} 16 16; echo worked; read line; echo went on"
+        command = [str(BUILD / "bin/refrain"), "run", "--device", "sim", "--limit", "80KiB", "--no-log", "--summary", "off",
+                   *options, "--", "/bin/sh", "-c", script]
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+            os.execve(command[0], command, clean_environment(REFRAIN_VERIFY="all"))
+        seen, answered = "", False
+        until = "worked" if options else "evictions"
+        while True:
+            try:
+                seen += os.read(terminal, 4096).decode()
+            except OSError:  # the program's side is closed
+                break
+            if until in seen and not answered:
+                os.write(terminal, b"\n")
+                answered = True
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, seen)
+        os.close(terminal)
+        self.assertIn("went on", seen)
+        return seen
+
+    def test_it_is_at_the_bottom_and_goes_with_the_program(self):
+        seen = self.on_a_terminal()
+        self.assertRegex(seen, r"\x1b\[1;23r\x1b8\x1b\[1A")
+        text = re.search(r"\x1b7\x1b\[24;1H\x1b\[2m(refrain: .*?)\x1b\[0m\x1b\[K\x1b8", seen)[1]
+        self.assertRegex(text, r"^refrain: (.* of 80.0 KiB, )?[1-9]\d* evictions \(\d+/s\), \d")
+        self.assertLessEqual(len(text), 60)
+        self.assertGreater(seen.rindex("\x1b7\x1b[r\x1b[24;1H\x1b[K\x1b8"), seen.index(text))
+
+    def test_it_is_not_there_where_nobody_wants_it(self):
+        for options in (("--status", "off"), ("--quiet",)):
+            self.assertNotIn("\x1b", self.on_a_terminal(*options))
+        self.assertNotIn("\x1b", self.run_capped("80KiB", [self.victim("chain"), "16", "16"]).stderr)
+
+    def test_a_folder_gets_the_totals_of_each_process(self):
+        (self.folder / "totals").mkdir()
+        self.assert_ok(self.refrain("run", "--device", "sim", "--limit", "80KiB", "--no-log", "--status", "totals", "--",
+                                    "/bin/sh", "-c", f"cd /; {self.victim('chain')} 16 16"))
+        files = list((self.folder / "totals").iterdir())
+        self.assertEqual(len(files), 1)
+        self.assertRegex(files[0].read_text(), rf'refrain_evictions_total{{.*pid="{files[0].name}".*}} [1-9]\d*\n')
+        done = self.run_capped("80KiB", [self.victim("chain")], "--status", "on")
+        self.assertEqual(done.returncode, 125)
+        self.assertEqual(done.stderr, "refrain: --status=on is not understood; accepted: auto, off, or a folder that can be written to\n")
 
 
 class Metrics(Case):
@@ -89,7 +145,7 @@ class Metrics(Case):
         self.assertLess(seen[0], self.metrics()["refrain_evictions_total"])
 
     def test_a_place_that_cannot_be_written_is_said_once(self):
-        done = self.run_capped("120KiB", [self.victim("chain"), "16", "16"], "--metrics", "no/such/folder/run.prom")
+        done = self.preloaded([self.victim("chain"), "16", "16"], REFRAIN_LIMIT="120KiB", REFRAIN_METRICS="no/such/folder/run.prom")
         self.assert_ok(done)
         self.assertEqual(done.stderr.count("the metrics cannot be written to no/such/folder/run.prom"), 1)
         (self.folder / "folder").mkdir()
@@ -230,6 +286,7 @@ class Report(Case):
         self.assert_refused("--diff compares one log with another", "run.jsonl", "killed.jsonl", "--diff", "run.jsonl")
         self.assert_refused("--diff is text only", "run.jsonl", "--diff", "killed.jsonl", "--html", "a.html")
         self.assert_refused("two reports cannot both be written to a", "run.jsonl", "--html", "a", "--json", "a")
+        self.assert_refused("two reports cannot both be written to ./a", "run.jsonl", "--html", "a", "--json", "./a")
         self.assert_refused("would overwrite its own log run.jsonl", "run.jsonl", "--html", "run.jsonl")
         self.assertFalse(list(self.folder.glob("a*")))
 

@@ -482,7 +482,7 @@ class Programs(Case):
         for schedule in SCHEDULES:
             with self.subTest(schedule=schedule):
                 self.assert_ok(self.plain(command, SIMGPU_DEVICES=2, SIMGPU_SCHEDULE=schedule))
-                done = self.run_capped("96KiB", command, SIMGPU_DEVICES=2, SIMGPU_SCHEDULE=schedule)
+                done = self.run_capped("0=96KiB,1=64KiB", command, SIMGPU_DEVICES=2, SIMGPU_SCHEDULE=schedule)
                 self.assert_ok(done)
                 self.assertEqual(done.stdout, "ok\n")
                 self.assertGreater(self.log()[-1]["evictions"], 0)
@@ -490,6 +490,8 @@ class Programs(Case):
                 managed, other = self.stats()["devices"]
                 self.assertLessEqual(managed["peak_physical_bytes"], harness.bytes_of("96KiB"))
                 self.assertGreater(other["kernels"], 0)
+        self.assert_ok(self.run_capped("1=16KiB", command, SIMGPU_DEVICES=2))
+        self.assertEqual(self.log()[-1]["evictions"], 0, "the first one is managed, and has no limit")
 
     def test_captures_beside_other_work(self):
         self.run_everywhere("captures", "96KiB")
@@ -879,6 +881,10 @@ class BadInput(Case):
         (self.folder / "plain").write_text("x")
         self.assert_refused(126, "not executable", *run, "--", "./plain")
         self.assert_refused(125, "cannot be written", *run, "--log", "/nonexistent/log", "--", chain)
+        for output in ("--record", "--metrics", "--summary"):
+            self.assert_refused(125, "folder /nonexistent does not exist", *run, "--no-log", output, "/nonexistent/file", "--", chain)
+        self.assert_refused(125, "cannot both be written to ./a", *run, "--log", "a", "--record", "./a", "--", chain)
+        self.assert_refused(127, "the program's name is empty", *run, "--", "")
         self.assert_refused(2, "did you mean report?", "reprot", "x")
         self.assert_refused(2, "cannot be read", "report", "missing.jsonl")
         (self.folder / "junk").write_text("junk\n")
@@ -888,7 +894,10 @@ class BadInput(Case):
     def test_existing_log_is_kept_without_force(self):
         (self.folder / "old").write_text("precious")
         self.assert_refused(125, "exists", "run", "--device", "sim", "--log", "old", "--", self.victim("chain"))
-        self.assertEqual((self.folder / "old").read_text(), "precious")
+        (self.folder / "new.1").write_text("precious")
+        self.assert_refused(125, "new.1 exists", "run", "--device", "sim", "--log", "new", "--log-size", "1MiB", "--", self.victim("chain"))
+        for name in ("old", "new.1"):
+            self.assertEqual((self.folder / name).read_text(), "precious")
         done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LOG="old")
         self.assertIn("exists", done.stderr)
         self.assertEqual((self.folder / "old").read_text(), "precious")
@@ -904,7 +913,6 @@ class BadInput(Case):
         (self.folder / "bare-script").chmod(0o755)
         self.assert_refused(126, "name its interpreter first", "run", "--device", "sim", "--no-log", "--", "./bare-script")
         self.assert_refused(127, "did you mean ./bare-script?", "run", "--device", "sim", "--no-log", "--", "bare-script")
-        self.assert_refused(125, "a limit for each GPU is not supported yet", "run", "--limit", "0=8GiB,1=6GiB", "--", "./bare-script")
 
     def test_bad_variable_under_bare_preload_passes_through(self):
         done = self.preloaded([self.victim("chain"), "4", "16"], REFRAIN_LIMIT="8")

@@ -154,7 +154,8 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
 CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
                                      const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode) {
   if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult checked = api(Need::kContext, [&](Session&) { check_plain(edges, count); });
+  const CUresult checked = api(
+      Need::kContext, [&](Session&) { check_plain(edges, count); }, Where());
   return checked != CUDA_SUCCESS ? checked : begin_capture(stream, mode, graph, dependencies, count);
 }
 
@@ -215,7 +216,8 @@ CUresult cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* depende
 
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode* dependencies,
                                               const CUgraphEdgeData* edges, size_t count, unsigned flags) {
-  const CUresult checked = api(Need::kContext, [&](Session&) { check_plain(edges, count); });
+  const CUresult checked = api(
+      Need::kContext, [&](Session&) { check_plain(edges, count); }, Where());
   if (checked != CUDA_SUCCESS) return checked;
   return cuStreamUpdateCaptureDependencies(handle, dependencies, count, flags);
 }

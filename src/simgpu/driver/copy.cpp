@@ -74,19 +74,24 @@ void check_promise(const Device& device, const Copy& copy, Promise promise) {
 }
 
 CUresult copy_linear(std::uint64_t to, std::uint64_t from, std::size_t bytes, CUstream handle, Wait wait,
-                     Promise promise) {
-  return api(Need::kContext, [&](Session& session) {
-    if (bytes == 0) return;
-    const Copy copy = linear_copy(session.device, to, from, bytes);
-    check_promise(session.device, copy, promise);
-    submit_copy(session, handle, copy, wait);
-  });
+                     Promise promise, const Where& where = Where::current()) {
+  return api(
+      Need::kContext,
+      [&](Session& session) {
+        if (bytes == 0) return;
+        const Copy copy = linear_copy(session.device, to, from, bytes);
+        check_promise(session.device, copy, promise);
+        submit_copy(session, handle, copy, wait);
+      },
+      where);
 }
 
-CUresult copy_described(const CUDA_MEMCPY3D& description, CUstream handle, Wait wait) {
-  return api(Need::kContext, [&](Session& session) {
-    submit_copy(session, handle, copy_of(session.device, description), wait);
-  });
+CUresult copy_described(const CUDA_MEMCPY3D& description, CUstream handle, Wait wait,
+                        const Where& where = Where::current()) {
+  return api(
+      Need::kContext,
+      [&](Session& session) { submit_copy(session, handle, copy_of(session.device, description), wait); },
+      where);
 }
 
 CUDA_MEMCPY3D as_3d(const CUDA_MEMCPY2D& flat) {
@@ -113,9 +118,10 @@ CUDA_MEMCPY3D as_3d(const CUDA_MEMCPY2D& flat) {
   return out;
 }
 
-CUresult copy_flat(const CUDA_MEMCPY2D* flat, CUstream handle, Wait wait) {
+CUresult copy_flat(const CUDA_MEMCPY2D* flat, CUstream handle, Wait wait,
+                   const Where& where = Where::current()) {
   if (flat == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return copy_described(as_3d(*flat), handle, wait);
+  return copy_described(as_3d(*flat), handle, wait, where);
 }
 
 Place described_place(const Device& device, CUmemorytype type, std::uint64_t host, std::uint64_t on_device,
@@ -145,17 +151,21 @@ void submit_peer(Session& session, CUstream stream, const Copy& copy, Wait wait)
 }
 
 CUresult copy_peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
-                   std::size_t bytes, CUstream stream, Wait wait) {
-  return api(Need::kContext, [&](Session& session) {
-    prepare_peer(session, to_context, from_context, wait);
-    if (bytes == 0) return;
-    const Copy copy = linear_copy(session.device, to, from, bytes);
-    check_promise(session.device, copy, Promise::kBothDevice);
-    submit_peer(session, stream, copy, wait);
-  });
+                   std::size_t bytes, CUstream stream, Wait wait, const Where& where = Where::current()) {
+  return api(
+      Need::kContext,
+      [&](Session& session) {
+        prepare_peer(session, to_context, from_context, wait);
+        if (bytes == 0) return;
+        const Copy copy = linear_copy(session.device, to, from, bytes);
+        check_promise(session.device, copy, Promise::kBothDevice);
+        submit_peer(session, stream, copy, wait);
+      },
+      where);
 }
 
-CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait) {
+CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait,
+                   const Where& where = Where::current()) {
   if (peer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_MEMCPY3D copy{};
   copy.srcXInBytes = peer->srcXInBytes;
@@ -177,10 +187,13 @@ CUresult copy_peer(const CUDA_MEMCPY3D_PEER* peer, CUstream stream, Wait wait) {
   copy.WidthInBytes = peer->WidthInBytes;
   copy.Height = peer->Height;
   copy.Depth = peer->Depth;
-  return api(Need::kContext, [&](Session& session) {
-    prepare_peer(session, peer->dstContext, peer->srcContext, wait);
-    submit_peer(session, stream, copy_of(session.device, copy), wait);
-  });
+  return api(
+      Need::kContext,
+      [&](Session& session) {
+        prepare_peer(session, peer->dstContext, peer->srcContext, wait);
+        submit_peer(session, stream, copy_of(session.device, copy), wait);
+      },
+      where);
 }
 
 }  // namespace

@@ -15,30 +15,35 @@ bool host_sees(const Device& device, DeviceAddress address) {
          find_host_range(device, reinterpret_cast<const void*>(address), 1) != nullptr;
 }
 
-CUresult submit_fill(const Fill& fill, CUstream handle, Wait wait) {
-  return api(Need::kContext, [&](Session& session) {
-    const StreamRef stream = session.stream(handle);
-    if (fill.width == 0 || fill.height == 0) return;
-    require(fill.address % fill.element_bytes == 0 && fill.pitch_bytes % fill.element_bytes == 0);
-    const std::uint64_t row = fill.width * fill.element_bytes;
-    require(fill.height == 1 || fill.pitch_bytes >= row);
-    const std::uint64_t span = (fill.height - 1) * fill.pitch_bytes + row;
-    require(stream->capture != nullptr || reachable(session.device, fill.address, span, Access::kReadWrite));
-    const bool must_wait = wait == Wait::kIfHostSees && host_sees(session.device, fill.address);
-    if (must_wait) session.forbid_wait_on(*stream);
-    const ItemRef item = submit(session, stream, fill);
-    if (must_wait) session.wait(item);
-  });
+CUresult submit_fill(const Fill& fill, CUstream handle, Wait wait, const Where& where) {
+  return api(
+      Need::kContext,
+      [&](Session& session) {
+        const StreamRef stream = session.stream(handle);
+        if (fill.width == 0 || fill.height == 0) return;
+        require(fill.address % fill.element_bytes == 0 && fill.pitch_bytes % fill.element_bytes == 0);
+        const std::uint64_t row = fill.width * fill.element_bytes;
+        require(fill.height == 1 || fill.pitch_bytes >= row);
+        const std::uint64_t span = (fill.height - 1) * fill.pitch_bytes + row;
+        require(stream->capture != nullptr ||
+                reachable(session.device, fill.address, span, Access::kReadWrite));
+        const bool must_wait = wait == Wait::kIfHostSees && host_sees(session.device, fill.address);
+        if (must_wait) session.forbid_wait_on(*stream);
+        const ItemRef item = submit(session, stream, fill);
+        if (must_wait) session.wait(item);
+      },
+      where);
 }
 
 CUresult fill_linear(CUdeviceptr address, std::uint32_t value, std::uint32_t element, std::size_t count,
-                     CUstream stream, Wait wait) {
-  return submit_fill({address, count * element, value, element, count, 1}, stream, wait);
+                     CUstream stream, Wait wait, const Where& where = Where::current()) {
+  return submit_fill({address, count * element, value, element, count, 1}, stream, wait, where);
 }
 
 CUresult fill_rows(CUdeviceptr address, std::size_t pitch, std::uint32_t value, std::uint32_t element,
-                   std::size_t width, std::size_t height, CUstream stream, Wait wait) {
-  return submit_fill({address, pitch, value, element, width, height}, stream, wait);
+                   std::size_t width, std::size_t height, CUstream stream, Wait wait,
+                   const Where& where = Where::current()) {
+  return submit_fill({address, pitch, value, element, width, height}, stream, wait, where);
 }
 
 }  // namespace

@@ -198,7 +198,8 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CU
 
 CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
                                    const CUgraphEdgeData* edges, size_t count) {
-  const CUresult checked = api(Need::kDevice, [&](Session&) { check_plain(edges, count); });
+  const CUresult checked = api(
+      Need::kDevice, [&](Session&) { check_plain(edges, count); }, Where());
   return checked != CUDA_SUCCESS ? checked : cuGraphAddDependencies(graph, from, to, count);
 }
 

@@ -161,7 +161,8 @@ using namespace refrain::simgpu::driver;
 CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* before,
                            const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult checked = api(Need::kDevice, [&](Session&) { check_plain(edges, count); });
+  const CUresult checked = api(
+      Need::kDevice, [&](Session&) { check_plain(edges, count); }, Where());
   return checked != CUDA_SUCCESS ? checked : add_any(out, graph, before, count, *params);
 }
 

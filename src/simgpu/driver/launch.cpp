@@ -82,13 +82,17 @@ void read_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value,
 }
 
 CUresult launch(CUfunction function, const LaunchShape& shape, CUstream handle, void** params, void** extra,
-                bool cooperative = false) {
-  return api(Need::kContext, [&](Session& session) {
-    const Ordinal current = session.context->ordinal;
-    const StreamRef stream = session.stream(handle);
-    require(stream->context->ordinal == current, CUDA_ERROR_INVALID_HANDLE);
-    submit(session, stream, launch_of(session.device, current, function, shape, params, extra, cooperative));
-  });
+                bool cooperative = false, const Where& where = Where::current()) {
+  return api(
+      Need::kContext,
+      [&](Session& session) {
+        const Ordinal current = session.context->ordinal;
+        const StreamRef stream = session.stream(handle);
+        require(stream->context->ordinal == current, CUDA_ERROR_INVALID_HANDLE);
+        submit(session, stream,
+               launch_of(session.device, current, function, shape, params, extra, cooperative));
+      },
+      where);
 }
 
 }  // namespace
@@ -173,10 +177,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr))
     return CUDA_ERROR_INVALID_VALUE;
   Attributes attributes;
-  const CUresult checked = api(Need::kContext, [&](Session&) {
-    for (unsigned index = 0; index < config->numAttrs; ++index)
-      read_attribute(config->attrs[index].id, config->attrs[index].value, attributes);
-  });
+  const CUresult checked = api(
+      Need::kContext,
+      [&](Session&) {
+        for (unsigned index = 0; index < config->numAttrs; ++index)
+          read_attribute(config->attrs[index].id, config->attrs[index].value, attributes);
+      },
+      Where());
   if (checked != CUDA_SUCCESS) return checked;
   return launch(function,
                 {{config->gridDimX, config->gridDimY, config->gridDimZ},

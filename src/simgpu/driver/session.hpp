@@ -3,10 +3,13 @@
 #pragma once
 
 #include <new>
+#include <optional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include "simgpu/driver/device.hpp"
+#include "simgpu/driver/failure.hpp"
 
 namespace refrain::simgpu::driver {
 
@@ -56,10 +59,15 @@ class Session {
 
 void report_exception(const std::exception& error) noexcept;
 
+// The API function that a call is of: the default argument of whatever it calls first. Where(): it is counted
+// elsewhere.
+using Where = std::source_location;
+
 // Runs body(session); body returns nothing or a CUresult.
 template <class Body>
-CUresult api(Need need, Body&& body) noexcept {
+CUresult api(Need need, Body&& body, const Where& where = Where::current()) noexcept {
   try {
+    if (const std::optional<CUresult> failure = failure_at(where)) return *failure;
     Session session(need);
     if constexpr (std::is_void_v<std::invoke_result_t<Body, Session&>>) {
       body(session);

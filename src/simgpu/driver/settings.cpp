@@ -131,6 +131,15 @@ Wrong read_Text(std::string_view text, std::string& out) {
   return kRight;
 }
 
+Wrong read_Failures(std::string_view text, std::vector<Failure>& out) {
+  const auto failures = parse_failures(text);
+  if (!failures)
+    return "is not a list of FUNCTION:USE:ERROR, such as cuMemMap:3:2 (the third use) or cuMemMap:3+:2 (and "
+           "all later ones)";
+  out = *failures;
+  return kRight;
+}
+
 Settings read_settings() {
   Settings out;
   const auto read = [&](const char* variable, const char* otherwise, auto reader, auto& member) {

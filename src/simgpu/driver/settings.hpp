@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simgpu/driver/failure.hpp"
 #include "simgpu/exec/module.hpp"
 
 namespace refrain::simgpu::driver {
@@ -37,6 +38,7 @@ using OnMistake = bool;
 using Workers = unsigned;
 using Atomics = bool;
 using Text = std::string;
+using Failures = std::vector<Failure>;
 }  // namespace setting_types
 
 struct Settings {

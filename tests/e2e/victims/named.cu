@@ -1,5 +1,6 @@
 // Uses refrain/refrain.h: names its tensors, marks its steps, keeps one tensor, asks for the totals. Runs
 // without refrain as well, and says which.
+#include <string>
 #include <vector>
 
 #include "check.cuh"
@@ -39,6 +40,7 @@ int main() {
       EXPECT(host[7] == want);
     }
   }
+  refrain_mark_moment(std::string(REFRAIN_LONGEST_NAME - 1, 'x').append(1000000, '\xc3').c_str());
   refrain_statistics now{};
   now.size = sizeof now;
   if (refrain_statistics_now(&now) == REFRAIN_OK) {

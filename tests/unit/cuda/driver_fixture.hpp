@@ -26,7 +26,8 @@ struct SilentObserver final : engine::Observer {
 // Neither offload nor verification. 0: no limit.
 inline options::Options limited_to(std::uint64_t bytes) {
   options::Options options;
-  if (bytes != 0) options.limit.value = {.kind = options::Limit::Kind::kBytes, .bytes = bytes, .percent = 0};
+  options::Limit& limit = options.limit.value;
+  if (bytes != 0) limit = {.kind = options::Limit::Kind::kBytes, .bytes = bytes, .percent = 0};
   return options;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "refrain/bytes.hpp"
 
 namespace refrain::options {
@@ -49,6 +51,33 @@ TEST(Limit, RefusesTheRest) {
   }
 }
 
+Limit limit_of(const std::string& text, int device) {
+  Options options;
+  EXPECT_EQ(set(options, "REFRAIN_LIMIT", text, Source::kFlag, "--limit"), "");
+  return options.limit.value.of(device);
+}
+
+TEST(DeviceLimit, IsTheSameForAllOrOneForEachThatIsNamed) {
+  EXPECT_EQ(limit_of("8GiB", 3).bytes, 8ull << 30);
+  EXPECT_EQ(limit_of("0=8GiB,1=80%", 0).bytes, 8ull << 30);
+  EXPECT_DOUBLE_EQ(limit_of("0=8GiB,1=80%", 1).percent, 80);
+  EXPECT_EQ(limit_of("0=8GiB,1=80%", 2).kind, Limit::Kind::kOff);
+  EXPECT_EQ(limit_of("12=off", 12).kind, Limit::Kind::kOff);
+  const char* const environment[] = {"REFRAIN_LIMIT=1=6GiB", nullptr};
+  EXPECT_TRUE(from_environment(environment).options.limit.value.is_set());
+}
+
+TEST(DeviceLimit, RefusesWhatCouldBeMisread) {
+  for (const char* text :
+       {"0=", "=8GiB", "0=8GiB,", ",0=8GiB", "0=8", "0=8GiB,0=6GiB", "-1=8GiB", "a=8GiB", "0 =8GiB",
+        "0=8GiB,6GiB", "8GiB,1=6GiB", "0=8GiB;1=6GiB", "0==8GiB", "99999999999=1GiB"}) {
+    Options options;
+    EXPECT_EQ(set(options, "REFRAIN_LIMIT", text, Source::kFlag, "--limit"),
+              "--limit=" + std::string(text) + " is not understood; accepted: " + forms_of("DeviceLimit"));
+    EXPECT_FALSE(options.limit.value.is_set()) << text;
+  }
+}
+
 TEST(Options, EnvironmentOverridesDefaults) {
   const char* const environment[] = {"PATH=/bin", "REFRAIN_LIMIT=80%", "REFRAIN_STRICT=yes",
                                      "REFRAIN_VERBOSE=", nullptr};
@@ -78,7 +107,8 @@ TEST(Options, BadValueNamesVariableValueAndForms) {
                                      "REFRAIN_POLICY=best", nullptr};
   const FromEnvironment got = from_environment(environment);
   ASSERT_EQ(got.errors.size(), 4u);
-  EXPECT_EQ(got.errors[0], "REFRAIN_LIMIT=8 is not understood; accepted: " + std::string(forms_of("Limit")));
+  EXPECT_EQ(got.errors[0],
+            "REFRAIN_LIMIT=8 is not understood; accepted: " + std::string(forms_of("DeviceLimit")));
   EXPECT_NE(got.errors[1].find("yes, no"), std::string::npos);
   EXPECT_NE(got.errors[3].find("dtr"), std::string::npos);
   EXPECT_EQ(got.options.limit.value.kind, Limit::Kind::kOff);
@@ -93,29 +123,52 @@ TEST(Options, EveryDefaultIsAccepted) {
   }
 }
 
-TEST(Options, WordsAreTakenInEveryFormAndNothingElseIs) {
-  struct Case {
-    const char* variable;
-    std::vector<const char*> good;
-    std::vector<const char*> bad;
-  };
-  const Case cases[] = {
-      {"REFRAIN_OFFLOAD", {"off", "leaves", "auto"}, {"on", "Auto", "", "all"}},
-      {"REFRAIN_VERIFY", {"off", "sample", "all"}, {"on", "some", ""}},
-      {"REFRAIN_ON_MISMATCH", {"continue", "stop", "fail"}, {"abort", ""}},
-      {"REFRAIN_ON_THRASH", {"report", "stop", "offload", "fail"}, {"off", ""}},
-      {"REFRAIN_HOST_LIMIT", {"8GiB", "25%", "off"}, {"8", "0%", "101%"}},
-      {"REFRAIN_THRASH_SHARE", {"90%", "0.5%", "100%"}, {"90", "0%", "0.9", "8GiB", "off"}},
-  };
-  for (const Case& c : cases) {
-    Options options;
-    for (const char* text : c.good)
-      EXPECT_EQ(set(options, c.variable, text, Source::kFlag, c.variable), "") << text;
-    for (const char* text : c.bad) {
-      const std::string error = set(options, c.variable, text, Source::kFlag, c.variable);
-      EXPECT_NE(error.find("is not understood; accepted: "), std::string::npos) << c.variable << "=" << text;
+// By type, so that an option that is added has values here or fails.
+struct Values {
+  std::string_view type;
+  std::vector<std::string> good;
+  std::vector<std::string> bad;
+};
+const Values kValues[] = {
+    {"DeviceLimit", {"8GiB", "80%", "off", "0=8GiB,1=80%"}, {"8", "0%", "101%", "on", "0=8"}},
+    {"HostLimit", {"8GiB", "25%", "off"}, {"8", "0%", "101%", "0=8GiB"}},
+    {"Size", {"1GiB", "100M", "off"}, {"50%", "1", "0B", "none"}},
+    {"Share", {"90%", "0.5%", "100%"}, {"90", "0%", "0.9", "8GiB", "off"}},
+    {"Switch", {"on", "off", "1", "0", "true", "false", "yes", "no"}, {"maybe", "2", "On"}},
+    {"Level", {"0", "1", "2", "3"}, {"4", "-1", "one", "10"}},
+    {"Policy", {"dtr", "dtr_eq", "dtr_local", "lru", "size", "msps", "random"}, {"best", "DTR"}},
+    {"Offload", {"off", "leaves", "auto"}, {"on", "Auto", "all"}},
+    {"Verify", {"off", "sample", "all"}, {"on", "some"}},
+    {"OnMismatch", {"continue", "stop", "fail"}, {"abort", "off"}},
+    {"OnThrash", {"report", "stop", "offload", "fail"}, {"off", "on"}},
+    {"LogLevel", {"evict"}, {"all", "off"}},
+    {"Children", {"follow", "off"}, {"on", "none"}},
+    {"Text", {"anything at all"}, {}},  // what it names is judged where it is used
+};
+
+TEST(Options, EveryOneTakesTheFormsOfItsTypeAndNothingElse) {
+  for (const Description& row : descriptions()) {
+    const auto values = std::find_if(std::begin(kValues), std::end(kValues),
+                                     [&](const Values& v) { return v.type == row.type; });
+    ASSERT_NE(values, std::end(kValues)) << row.environment << " is of a type without examples";
+    for (const std::string& text : values->good) {
+      const std::string entry = std::string(row.environment) + "=" + text;
+      const char* const environment[] = {entry.c_str(), nullptr};
+      EXPECT_TRUE(from_environment(environment).errors.empty()) << entry;
+    }
+    for (const std::string& text : values->bad) {
+      Options options;
+      EXPECT_EQ(set(options, row.environment, text, Source::kFlag, row.flag),
+                std::string(row.flag) + "=" + text + " is not understood; accepted: " + forms_of(row.type));
+      const std::string entry = std::string(row.environment) + "=" + text;
+      const char* const environment[] = {entry.c_str(), nullptr};
+      EXPECT_EQ(from_environment(environment).errors,
+                std::vector<std::string>{entry + " is not understood; accepted: " + forms_of(row.type)});
     }
   }
+}
+
+TEST(Options, WordsStandForTheirValues) {
   Options options;
   EXPECT_EQ(set(options, "REFRAIN_POLICY", "planned", Source::kFlag, "--policy"),
             "--policy=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "
@@ -138,11 +191,11 @@ TEST(Options, WhatMakesNoSenseTogetherIsASentence) {
   const char* const neither[] = {"REFRAIN_LIMIT=8GiB", "REFRAIN_HOST_LIMIT=off", "REFRAIN_VERIFY=off",
                                  nullptr};
   EXPECT_TRUE(conflicts(from_environment(neither).options).empty());
-  const char* const one_file[] = {"REFRAIN_LOG=a", "REFRAIN_METRICS=a", "REFRAIN_RECORD=b",
+  const char* const one_file[] = {"REFRAIN_LOG=a", "REFRAIN_METRICS=./x/../a", "REFRAIN_RECORD=b",
                                   "REFRAIN_SUMMARY=c", nullptr};
   const std::vector<std::string> both_there = conflicts(from_environment(one_file).options);
   ASSERT_EQ(both_there.size(), 1u);
-  EXPECT_EQ(both_there[0], "the log and the metrics cannot both be written to a");
+  EXPECT_EQ(both_there[0], "the log and the metrics cannot both be written to ./x/../a");
   const char* const no_cap[] = {"REFRAIN_HOST_LIMIT=off", nullptr};
   EXPECT_TRUE(conflicts(from_environment(no_cap).options).empty());
 }

@@ -2,9 +2,7 @@
 // short.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
-#include <ctime>
 
 #include "../simulate/dtr_data.hpp"
 #include "planner/check.hpp"
@@ -16,11 +14,16 @@ namespace refrain::planner {
 namespace {
 
 using simulate::dtr_data;
+using simulate::kEveryModel;
+using simulate::left_out;
 
-// Of this thread's own time: how loaded the machine is does not matter.
-Progress cpu_seconds(double limit) {
-  const std::clock_t start = std::clock();
-  return [start, limit] { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / limit; };
+constexpr std::int64_t kFirstSteps = 100'000, kSteps = 4'000;
+
+// A planner that is asked for so many steps gives the same plan on every machine.
+Progress steps(std::int64_t most) {
+  return [done = std::int64_t{0}, most]() mutable {
+    return static_cast<double>(done++) / static_cast<double>(most);
+  };
 }
 
 Iteration read(const std::string& model) {
@@ -65,10 +68,10 @@ std::pair<double, int> compare(const std::string& model) {
     const auto cap =
         static_cast<std::int64_t>(std::floor(ratio * static_cast<double>(unplanned_peak_bytes(iteration))));
     Planner planner(iteration, cap, 1);
-    const bool found = planner.start(cpu_seconds(10));
+    const bool found = planner.start(steps(kFirstSteps));
     EXPECT_TRUE(found);
     if (!found) continue;
-    planner.improve(cpu_seconds(0.5));
+    planner.improve(steps(kSteps));
     const Checked checked = check_schedule(iteration, planner.schedule(), cap);
     EXPECT_EQ(checked.problem, "");
     const double ours = static_cast<double>(checked.total_ns) / static_cast<double>(base_ns);
@@ -84,12 +87,15 @@ TEST(PublishedPlans, NeverWorseAndMuchBetterWhereMemoryIsShort) {
   NEED_DTR_DATA();
   std::pair<double, int> sum{0, 0};
   for (auto& row : simulate::read_csv(dtr_data() / "models.csv")) {
+    if (left_out(row["model"])) continue;
     const auto [logarithms, cells] = compare(row["model"]);
     sum.first += logarithms;
     sum.second += cells;
   }
-  EXPECT_EQ(sum.second, 29);
-  EXPECT_LE(std::exp(sum.first / sum.second), 0.65);  // more time does better: docs/planning.md
+  EXPECT_EQ(sum.second, kEveryModel ? 29 : 7);
+  if (kEveryModel) {
+    EXPECT_LE(std::exp(sum.first / sum.second), 0.65);  // more time does better: docs/planning.md
+  }
 }
 
 // Where every published heuristic gives up.
@@ -97,11 +103,12 @@ TEST(PublishedPlans, PlansWherePublishedHeuristicsRunOut) {
   NEED_DTR_DATA();
   for (const auto& [model, budget] : std::map<std::string, double>{
            {"inceptionv4", 0.2}, {"lstm", 0.1}, {"resnet32", 0.1}, {"treelstm", 0.1}, {"unroll_gan", 0.2}}) {
+    if (left_out(model)) continue;
     const Iteration iteration = read(model);
     const auto cap =
         static_cast<std::int64_t>(std::floor(budget * static_cast<double>(unplanned_peak_bytes(iteration))));
     Planner planner(iteration, cap, 1);
-    ASSERT_TRUE(planner.start(cpu_seconds(30))) << model;
+    ASSERT_TRUE(planner.start(steps(kFirstSteps))) << model;
     EXPECT_EQ(check_schedule(iteration, planner.schedule(), cap).problem, "") << model;
   }
 }

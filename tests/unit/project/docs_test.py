@@ -7,7 +7,7 @@ import sys
 
 STRING = r'"((?:[^"\\]|\\.)*)"'
 FORMS = {
-    "Limit": "`8GiB`, `8G`, `512MiB`, `1.5G` (a unit is needed; K, M, G, T are powers of 1024), `80%` or `off`",
+    "DeviceLimit": "`8GiB`, `8G`, `512MiB`, `1.5G` (a unit is needed; K, M, G, T are powers of 1024), `80%`, `off`, or one of these for each GPU: `0=8GiB,1=80%`",
     "Switch": "`on`, `off`, `1`, `0`, `true`, `false`, `yes`, `no`",
     "Level": "`0`, `1`, `2`, `3`",
     "HostLimit": "`8GiB`, `8G`, `512MiB`, `1.5G` (with a unit), `25%` of the machine's memory, or `off`",

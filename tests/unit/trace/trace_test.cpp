@@ -136,6 +136,28 @@ TEST_F(Trace, ALineThatFoundNoRoomLeavesTheLogWhole) {
   EXPECT_EQ(std::get<event::End>(reader.next()->event).dropped, 1u);
 }
 
+TEST_F(Trace, NothingComesAfterTheEnd) {
+  for (int part = 0; part < 2; ++part) {
+    Writer writer;
+    ASSERT_EQ(writer.open(path_ + std::to_string(part), false), "");
+    writer.write_header(nlohmann::ordered_json::object());
+    writer.end({.exit = "normal"});
+  }
+  std::stringstream joined;
+  for (int part = 0; part < 2; ++part) {
+    joined << std::ifstream(path_ + std::to_string(part)).rdbuf();
+    std::filesystem::remove(path_ + std::to_string(part));
+  }
+  Reader reader(joined);
+  ASSERT_TRUE(reader.next());
+  try {
+    reader.next();
+    FAIL() << "two logs were read as one";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "line 4 of the log comes after its end: are these two logs in one file?");
+  }
+}
+
 TEST_F(Trace, LinesBeforeAKillAreWhole) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);

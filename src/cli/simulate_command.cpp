@@ -43,6 +43,9 @@ struct Request {
 };
 
 constexpr const char* kPlanned = "planned";
+// Where a plan is followed, what is found must not depend on the machine: so many looks at the progress of a
+// search stand for a second of it.
+constexpr double kLooksASecond = 20'000;
 
 struct Cap {
   double ratio;
@@ -271,8 +274,14 @@ Subject subject_of(const Request& request) {
 
 simulate::Result run(const Request& request, const Subject& subject, std::string_view policy,
                      std::uint64_t cap_bytes) {
+  const double plan_seconds = parse_plan_seconds(request.plan_seconds);
+  if (policy == kPlanned && request.format == "trace") {
+    guide::CountedPlanning planning({.improving = static_cast<std::uint64_t>(plan_seconds * kLooksASecond)});
+    return simulate::simulate(
+        subject.log.trace,
+        {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1}, .times = {}, .planning = &planning});
+  }
   if (policy == kPlanned) {
-    const double plan_seconds = parse_plan_seconds(request.plan_seconds);
     // Advice tries more than ten caps that may have no plan, each for as long as this.
     const double first_seconds = request.advise ? std::max(1.0, plan_seconds) : 10;
     return simulate::run_planned(subject.iteration, {.cap_bytes = cap_bytes,
@@ -287,9 +296,10 @@ simulate::Result run(const Request& request, const Subject& subject, std::string
     return simulate::run_published(
         subject.log.operators,
         {.policy = kind, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
-  return simulate::simulate(
-      subject.log.trace,
-      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = kind}, .times = {}});
+  return simulate::simulate(subject.log.trace,
+                            {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1, .policy = kind},
+                             .times = {},
+                             .planning = nullptr});
 }
 
 void advise(const Request& request, const Subject& subject) {
@@ -357,10 +367,11 @@ Action add_simulate(CLI::App& app) {
                       "--limit: 1.0, 0.9 and so on to 0.1");
   command->add_option("--limit", request->limits, "the same as sizes: 8GiB, 512MiB");
   command
-      ->add_option("--policy", request->policies,
-                   "what is evicted first; planned: the iteration is planned as a whole, and the row is the "
-                   "plan's own checked account (choice: planning time by op), not yet a run that follows it; "
-                   "all: each of them")
+      ->add_option(
+          "--policy", request->policies,
+          "what is evicted first; planned: a plan of the iteration that repeats is followed (of a log "
+          "published "
+          "with DTR: the plan's own account on paper; choice: planning time by op); all: each of them")
       ->check(CLI::IsMember(policies))
       ->capture_default_str();
   command
@@ -376,8 +387,10 @@ Action add_simulate(CLI::App& app) {
       ->check(CLI::IsMember({"engine", "published"}))
       ->capture_default_str();
   command
-      ->add_option("--plan-seconds", request->plan_seconds,
-                   "processor time for improving each plan of --policy planned; 0: the first plan only")
+      ->add_option(
+          "--plan-seconds", request->plan_seconds,
+          "processor time for improving each plan of --policy planned, or the looks at its progress that "
+          "usually fit into it where the plan is followed; 0: the first plan only")
       ->capture_default_str();
   command->add_flag(
       "--advise", request->advise,

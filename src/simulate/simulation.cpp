@@ -1,7 +1,12 @@
 // Feeding a trace to the engine, op by op. Must not help the engine: it sees what a program would show it.
 #include "simulate/simulation.hpp"
 
+#include <map>
+#include <memory>
+#include <utility>
+
 #include "engine/engine.hpp"
+#include "guide/guide.hpp"
 
 namespace refrain::simulate {
 namespace {
@@ -28,12 +33,18 @@ class Simulation {
       : trace_(trace),
         settings_(settings),
         device_(trace, settings.times),
-        engine_(device_, clock_, settings.engine),
+        guide_(settings.planning ? std::make_unique<guide::Guide>(clock_, *settings.planning) : nullptr),
+        engine_(device_, guide_ ? static_cast<engine::Observer&>(*guide_) : clock_, settings.engine),
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);
-    for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
-      engine_.set_cost_ns(i, trace.ops[i].cost_ns);
-      result_.base_ns += trace.ops[i].cost_ns;
+    // Ops of one name that take equally long are of one class: that is how what repeats is known again.
+    std::map<std::pair<std::uint32_t, double>, std::uint32_t> classes;
+    for (const TraceOp& op : trace.ops) {
+      const auto next = static_cast<std::uint32_t>(classes.size());
+      const auto [known, is_new] = classes.try_emplace({op.name, op.cost_ns}, next);
+      if (is_new) engine_.set_cost_ns(next, op.cost_ns);
+      class_of_.push_back(known->second);
+      result_.base_ns += op.cost_ns;
     }
   }
 
@@ -54,6 +65,15 @@ class Simulation {
     result_.evictions = s.evictions;
     result_.rematerialisations = s.rematerialisations;
     result_.decisions = clock_.times;
+    if (guide_) {
+      const guide::Guided& guided = guide_->totals();
+      result_.account = Result::Account::kGuidedRun;
+      result_.plans = guided.plans;
+      result_.given_up = guided.given_up;
+      result_.ops = guided.ops;
+      result_.planned_ops = guided.planned_ops;
+      result_.left = guided.left;
+    }
     return result_;
   }
 
@@ -71,9 +91,10 @@ class Simulation {
                        .whole = use.whole,
                        .undefined = use.undefined});
     }
+    if (guide_) guide_->before(engine_, uses_, op.replayable, class_of_[index]);
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);
-    engine_.commit(uses_, op.replayable, index, index);
+    engine_.commit(uses_, op.replayable, class_of_[index], index);
     return !thrashed() || fail(Outcome::kThrashed);
   }
 
@@ -106,8 +127,10 @@ class Simulation {
   const SimulationSettings& settings_;
   DecisionClock clock_;
   VirtualDevice device_;
+  std::unique_ptr<guide::Guide> guide_;
   engine::Engine engine_;
-  std::vector<BufferId> buffers_;  // by buffer of the trace; none: not there (yet, or any longer)
+  std::vector<std::uint32_t> class_of_;  // by op of the trace
+  std::vector<BufferId> buffers_;        // by buffer of the trace; none: not there (yet, or any longer)
   std::vector<engine::BufferUse> uses_;
   Result result_;
 };

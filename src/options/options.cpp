@@ -2,6 +2,7 @@
 #include "options/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 #include <type_traits>
@@ -37,7 +38,12 @@ std::optional<Level> parse_level(std::string_view text) {
 template <class T>
 constexpr std::string_view kWords[] = {""};
 template <>
-constexpr auto kWords<Policy> = engine::kPolicyNames;
+constexpr auto kWords<Policy> = [] {
+  std::array<std::string_view, engine::kPolicyNames.size() + 1> words{};
+  std::copy(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), words.begin());
+  words.back() = "planned";
+  return words;
+}();
 template <>
 constexpr std::string_view kWords<LogLevel>[] = {"evict"};
 template <>
@@ -206,12 +212,6 @@ std::string set(Options& options, std::string_view environment, std::string_view
     if (std::string_view(#type) == "Limit" && text.find('=') != std::string_view::npos) {                   \
       return std::string(called) + "=" + std::string(text) +                                                \
              ": a limit for each GPU is not supported yet; one limit holds for the GPU that is used first"; \
-    }                                                                                                       \
-    if (std::string_view(#type) == "Policy" && text == "planned") {                                         \
-      return std::string(called) +                                                                          \
-             "=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "        \
-             "accepted: " +                                                                                 \
-             forms_of(#type);                                                                               \
     }                                                                                                       \
     if (!parse_into(setting.value, text)) {                                                                 \
       return std::string(called) + "=" + std::string(text) +                                                \

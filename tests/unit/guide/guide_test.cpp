@@ -105,6 +105,47 @@ TEST(Guide, APlanThatCostsMoreThanNoneIsGivenUp) {
   EXPECT_LE(program.engine.statistics().replayed_cost_ns, dtr.statistics.replayed_cost_ns * 1.5);
 }
 
+// Of each layer the program keeps a large value that is cheap to have from a small one, which is dear and
+// which it frees at once: the plan keeps the small ones.
+TEST(Guide, AFreedValueStaysWhereThePlanComputesOthersFromIt) {
+  constexpr std::uint32_t kDear = 5, kCheap = 1;
+  const auto step = [](Program& program) {
+    std::vector<BufferId> inputs{program.allocate(1)}, larges;
+    program.upload(inputs[0]);
+    for (int layer = 0; layer < 10; ++layer) {
+      const BufferId small = program.allocate(1);
+      program.op({Program::in(inputs.back()), Program::whole(small)}, true, kDear);
+      larges.push_back(program.allocate(3));
+      program.op({Program::in(small), Program::whole(larges.back())}, true, kCheap);
+      inputs.push_back(program.allocate(1));
+      program.op({Program::in(larges.back()), Program::whole(inputs.back())}, true, 0);
+      program.free(small);
+    }
+    const BufferId gradient = program.allocate(1);
+    program.op({Program::in(inputs.back()), Program::whole(gradient)}, true, 0);
+    while (!larges.empty()) {
+      program.op({Program::in(larges.back()), Program::inout(gradient)}, true, 2);
+      program.free(larges.back());
+      larges.pop_back();
+      program.free(inputs.back());
+      inputs.pop_back();
+    }
+    EXPECT_TRUE(program.download(gradient));
+    program.free(gradient);
+    program.free(inputs[0]);
+  };
+  CountedPlanning planning({.improving = 2000});
+  Program program(under(24), &planning);
+  for (int i = 0; i < 6; ++i) step(program);
+  const engine::Statistics before = program.engine.statistics();
+  step(program);
+  const engine::Statistics after = program.engine.statistics();
+  EXPECT_GT(after.replayed_ops, before.replayed_ops);
+  EXPECT_EQ(after.replayed_cost_ns - before.replayed_cost_ns,
+            static_cast<double>(after.replayed_ops - before.replayed_ops) * 1000 * (kCheap + 1))
+      << "none of the dear ops ran again";
+}
+
 TEST(Guide, EveryValueThatComesBackIsCompared) {
   const Ran planned = run(under(34, engine::Verify::kAll), true, [](Program& program) {
     Trainer trainer(program, kLayers);

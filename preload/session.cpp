@@ -228,6 +228,13 @@ event::End Session::totals() const {
     end.held_bytes = engine->memory().held_bytes();
     end.limit_bytes = runtime_->cap_bytes() == engine::kNoCap ? 0 : runtime_->cap_bytes();
     end.oom = statistics.out_of_memory;
+    const guide::Guided guided = runtime_->guided();
+    end.plans = guided.plans;
+    end.planning_ns = whole_ns(guided.planning_ns);
+    end.planned_ops = guided.planned_ops;
+    end.ops = guided.ops;
+    end.plans_given_up = guided.given_up;
+    end.plans_left = guided.left;
   }
   return end;
 }
@@ -243,6 +250,7 @@ void Session::finish() {
     if (std::chrono::steady_clock::now() > give_up) return;
     std::this_thread::yield();
   }
+  runtime_->stop_planning();
   for (const std::string& name : runtime_->kernels().unmatched_entries()) {
     const std::string line = fmt::format("manifest: no kernel that was launched is called {}", name);
     say(1, line);

@@ -46,6 +46,9 @@ simulate::Trace read(const std::string& path) {
   }
 }
 
+// At the progress of a search for a plan: about two seconds of it, on any machine.
+constexpr std::uint64_t kLooks = 40'000;
+
 // What a run measures: a launch, and 16 lanes of PCIe 4.0.
 constexpr engine::TransferCost kHostCopy = {.fixed_ns = 3000, .ns_per_byte = 0.04};
 
@@ -53,15 +56,9 @@ constexpr engine::TransferCost kHostCopy = {.fixed_ns = 3000, .ns_per_byte = 0.0
 simulate::Result simulated(const simulate::Trace& trace, const options::Options& options,
                            std::uint64_t limit_bytes, double most_total_over_base) {
   const std::string& policy = options.policy.text;
-  if (policy == kPlanned)
-    return simulate::run_planned(
-        simulate::iteration_of(trace),
-        {.cap_bytes = limit_bytes,
-         .seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; },
-         .most_total_over_base = most_total_over_base,
-         .base_ns = simulate::totals_of(trace).compute_ns});
   const auto name = std::find(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), policy);
   const auto kind = name == engine::kPolicyNames.end() ? 0 : name - engine::kPolicyNames.begin();
+  guide::CountedPlanning planning({.improving = kLooks});
   const options::HostLimit& host = options.host_limit.value;
   const engine::Bytes host_bytes = host.kind == options::Limit::Kind::kOff     ? 0
                                    : host.kind == options::Limit::Kind::kBytes ? host.bytes
@@ -73,7 +70,8 @@ simulate::Result simulated(const simulate::Trace& trace, const options::Options&
                                                .offload = options.offload.value,
                                                .verify = options.verify.value},
                                     .times = {.host_copy = kHostCopy},
-                                    .most_total_over_base = most_total_over_base});
+                                    .most_total_over_base = most_total_over_base,
+                                    .planning = policy == kPlanned ? &planning : nullptr});
 }
 
 // The largest of a total in Prometheus text, over its samples.

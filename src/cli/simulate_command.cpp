@@ -26,6 +26,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Where a plan is followed, what is found must not depend on the machine: so many looks at the progress of a
+// search stand for a second of it.
+constexpr double kLooksASecond = 20'000;
+
 struct Log {
   simulate::OperatorLog operators;  // of a published log only
   simulate::Trace trace;
@@ -99,14 +103,24 @@ Subject subject_of(const SimulateRequest& request) {
                      fmt::format("{}: nothing in it takes memory and time; accepted are logs in which "
                                  "something does",
                                  request.log));
-  if (is_planned(request) || !schemes_of(request).empty()) make_plannable(request.log, subject);
+  if ((is_planned(request) && request.format == "dtr") || !schemes_of(request).empty())
+    make_plannable(request.log, subject);
   return subject;
 }
 
 simulate::Result run(const SimulateRequest& request, const Subject& subject, std::string_view policy,
                      std::uint64_t cap_bytes) {
+  const double plan_seconds = parse_plan_seconds(request.plan_seconds);
+  simulate::SimulationSettings settings{
+      .engine = {.cap_bytes = cap_bytes, .granularity_bytes = subject.log.trace.page_bytes},
+      .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns),
+      .planning = nullptr};
+  if (policy == kPlanned && request.format == "trace") {
+    guide::CountedPlanning planning({.improving = static_cast<std::uint64_t>(plan_seconds * kLooksASecond)});
+    settings.planning = &planning;
+    return simulate::simulate(subject.log.trace, settings);
+  }
   if (policy == kPlanned) {
-    const double plan_seconds = parse_plan_seconds(request.plan_seconds);
     // Advice tries more than ten caps that may have no plan, each for as long as this.
     const double first_seconds = request.advise ? std::max(1.0, plan_seconds) : 10;
     return simulate::run_planned(subject.iteration, {.cap_bytes = cap_bytes,
@@ -121,10 +135,8 @@ simulate::Result run(const SimulateRequest& request, const Subject& subject, std
     return simulate::run_published(
         subject.log.operators,
         {.policy = kind, .deallocation = deallocation_of(request), .budget_bytes = cap_bytes});
-  return simulate::simulate(
-      subject.log.trace,
-      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = subject.log.trace.page_bytes, .policy = kind},
-       .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns)});
+  settings.engine.policy = kind;
+  return simulate::simulate(subject.log.trace, settings);
 }
 
 // None with the published runtime, whose logs of operators are not scaled.
@@ -148,7 +160,8 @@ report::MaybeBatches batches_of(const SimulateRequest& request, const Subject& s
                        .iteration = {},
                        .names = {}};
         larger.totals = simulate::totals_of(larger.log.trace);
-        if (is_planned(request)) larger.iteration = simulate::iteration_of(larger.log.trace);
+        if (is_planned(request) && request.format == "dtr")
+          larger.iteration = simulate::iteration_of(larger.log.trace);
         return run(request, larger, request.policies[0], memory_bytes);
       });
   batches.growing_part = static_cast<double>(peak_bytes(2) - peak) / static_cast<double>(peak);
@@ -215,10 +228,12 @@ int simulate_log(const SimulateRequest& request) {
                                 .policy = std::string(name),
                                 .budget_ratio = cap.ratio,
                                 .limit_bytes = cap.bytes,
-                                .has_device_time = !request.call_ns.empty() && name != kPlanned,
+                                .has_device_time = false,
                                 .result = {}};
       progress.step(fmt::format("{} {} {:.3f}", row.model, row.policy, row.budget_ratio));
       row.result = run(request, subject, name, cap.bytes);
+      row.has_device_time =
+          !request.call_ns.empty() && row.result.account != simulate::Result::Account::kPaper;
       rows.push_back(row);
     }
   }

@@ -281,8 +281,8 @@ void add_options(CLI::App& command, SimulateRequest& request) {
   command
       .add_option(
           "--policy", request.policies,
-          "what is evicted first; planned: the iteration is planned as a whole, and the row is the "
-          "plan's own checked account (choice: planning time by op), not yet a run that follows it; "
+          "what is evicted first; planned: a plan of the iteration that repeats is followed (of a log "
+          "published with DTR: the plan's own account on paper; choice: planning time by op); "
           "full, sqrt, blocks, selective, revolve: static schemes, each with the memory that it takes; "
           "all: each of them")
       ->check(CLI::IsMember(policies))
@@ -305,7 +305,8 @@ void add_options(CLI::App& command, SimulateRequest& request) {
       ->capture_default_str();
   command
       .add_option("--plan-seconds", request.plan_seconds,
-                  "processor time for improving each plan of --policy planned; 0: the first plan only")
+                  "processor time for improving each plan of --policy planned, or the looks at its progress "
+                  "that usually fit into it where the plan is followed; 0: the first plan only")
       ->capture_default_str();
   command.add_option(
       "--call-ns", request.call_ns,

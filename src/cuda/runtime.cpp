@@ -52,7 +52,8 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.verify = options.verify.value;
   settings_.on_mismatch = options.on_mismatch.value;
   settings_.on_thrash = options.on_thrash.value;
-  settings_.policy = options.policy.value;
+  settings_.policy = options::engine_policy(options.policy.value);
+  planned_ = options.policy.value == options::kPlanned;
   recording_ = !options.record.value.empty();
   settings_.thrash_share = options.thrash_share.value.value;
 }
@@ -118,7 +119,11 @@ bool Runtime::attach() {
   };
   settings_.cap_bytes = cap_bytes_;
   settings_.granularity_bytes = granularity;
-  engine_ = std::make_unique<engine::Engine>(*device_, observer_, settings_);
+  if (planned_ && cap_bytes_ != engine::kNoCap) {
+    planning_ = std::make_unique<guide::ThreadedPlanning>(guide::ThreadedPlanning::Seconds{});
+    guide_ = std::make_unique<guide::Guide>(observer_, *planning_);
+  }
+  engine_ = std::make_unique<engine::Engine>(*device_, guide_ ? *guide_ : observer_, settings_);
   open_to_peers();
   return true;
 }

@@ -25,6 +25,7 @@
 #include "cuda/library_calls.hpp"
 #include "cuda/slabs.hpp"
 #include "cuda/streams.hpp"
+#include "guide/guide.hpp"
 #include "options/options.hpp"
 
 namespace refrain::cuda {
@@ -136,6 +137,11 @@ class Runtime {
   // For the summary; engine may be nullptr: nothing was allocated.
   const engine::Engine* engine() const noexcept { return engine_.get(); }
   const Counters& counters() const noexcept { return counters_; }
+  guide::Guided guided() const { return guide_ ? guide_->totals() : guide::Guided{}; }
+  // Under the lock: nothing is planned any more.
+  void stop_planning() {
+    if (guide_) guide_->stop();
+  }
   std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
   // A recorded op, for people who want to repeat it: kernel, grid, block, shared bytes, parameter bytes.
   std::string describe(engine::Payload payload) const;
@@ -188,6 +194,7 @@ class Runtime {
   static Facts copy_facts(std::size_t bytes);
   bool outlives_failure(const engine::BufferUse& use) const;
   StreamIndex side_stream();
+  engine::Status prepare(std::span<const engine::BufferUse> uses, bool replayable, std::uint32_t cost_class);
   CUresult error_of(engine::Status status) const;
   void collect_costs();
   bool gather(const Launch& launch, const Kernel& kernel);
@@ -218,6 +225,7 @@ class Runtime {
 
   const Driver& driver_;
   engine::Observer& observer_;
+  bool planned_ = false;    // the policy
   bool recording_ = false;  // costs are wanted, whatever is evicted
   options::DeviceLimit limits_;
   options::Limit limit_;       // of the device that is managed
@@ -249,6 +257,8 @@ class Runtime {
   void end_lent(const Lent& lent);
   std::vector<Lent> lent_;
   std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<guide::ThreadedPlanning> planning_;
+  std::unique_ptr<guide::Guide> guide_;  // none: nothing is planned
   std::unique_ptr<engine::Engine> engine_;
   CUstream side_stream_ = nullptr;
   int captures_ = 0;

@@ -97,6 +97,14 @@ bool Runtime::use_bytes(const Range& range, CUdeviceptr begin, std::size_t bytes
   return true;
 }
 
+// With what a plan advises before it.
+engine::Status Runtime::prepare(std::span<const engine::BufferUse> uses, bool replayable,
+                                std::uint32_t cost_class) {
+  const engine::Status status =
+      guide_ ? guide_->before(*engine_, uses, replayable, cost_class) : engine::Status::kOk;
+  return status == engine::Status::kOk ? engine_->prepare(uses) : status;
+}
+
 CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fill* fill) {
   const CaptureGuard guard(driver_, captures_);
   collect_costs();
@@ -104,9 +112,6 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   settle_library();
   const StreamIndex index = streams_.index_of(stream);
   device_->set_stream(index);
-  const engine::Status status = engine_->prepare(uses_);
-  if (status != engine::Status::kOk) return error_of(status);
-  CUresult result = device_->order_before(index, uses_);
   bool is_new = false;
   const std::uint32_t cost_class = costs_.class_of(facts.cost, is_new);
   if (is_new) {
@@ -116,6 +121,9 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
       engine_->describe_class(cost_class, kernel_numbers_.emplace(facts.cost.what, next).first->second);
     }
   }
+  const engine::Status status = prepare(uses_, fill != nullptr, cost_class);
+  if (status != engine::Status::kOk) return error_of(status);
+  CUresult result = device_->order_before(index, uses_);
   const CUevent begin = fill && result == CUDA_SUCCESS ? costs_.begin(cost_class, stream) : nullptr;
   if (result == CUDA_SUCCESS) result = call();
   if (result != CUDA_SUCCESS) {
@@ -150,7 +158,7 @@ CUresult Runtime::issue_blocking(std::unique_lock<std::mutex>& lock, CUstream st
     collect_costs();
     index = streams_.index_of(stream);
     device_->set_stream(index);
-    const engine::Status status = engine_->prepare({&use, 1});
+    const engine::Status status = prepare({&use, 1}, false, 0);
     if (status != engine::Status::kOk) return error_of(status);
     const CUresult result = device_->order_before(index, {&use, 1});
     if (result != CUDA_SUCCESS) {

@@ -94,7 +94,10 @@ void Engine::free(BufferId buffer) {
   const bool needed = !v.consumers.empty();
   believe_copy(current);  // with its buffer goes the way to compare it
   if (needed && v.resident() && !may_be_lost(current)) make_leaf(current);
-  if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);  // its memory is worth more
+  const bool own = !b.placed && !b.adopted && !b.pinned;
+  const bool kept = needed && v.resident() && !v.leaf() && own && observer_.keeps_freed(buffer);
+  // Its memory is worth more.
+  if (needed && v.resident() && (!v.leaf() || v.host) && !kept) displace(current);
   // A leaf that is needed stays where it is; the buffer is now the value's own.
   if (!v.resident()) memory_.give_back(buffer);
   const Bytes kept_bytes = needed && v.leaf() && v.resident() ? b.bytes : 0;
@@ -164,6 +167,7 @@ bool Engine::commit(std::span<const BufferUse> uses, bool replayable, std::uint3
     if (b.current && needs_contents(use)) {
       op_use.input = b.current;
       lineage_.value(b.current).last_access_ns = now_ns_;
+      lineage_.value(b.current).let_go = false;
     }
     // What overwrites a leaf in part cannot be computed again: the leaf is gone. Where it was kept aside,
     // that was for others. What other ops have read and this one reads and changes is a parameter rather than

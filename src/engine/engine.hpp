@@ -7,6 +7,7 @@
 // and the bytes held never exceed the cap, not even inside a call.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -85,6 +86,18 @@ class Engine final : private Lineage::Collector {
   bool commit(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class, Payload payload);
   // After prepare: the op was not issued.
   void abandon();
+
+  // Advice, between two ops: nothing depends on it but what is computed again when. A buffer without a value
+  // is passed over.
+  // When room is needed, what is in the buffer goes before anything else, in the order of these calls, if it
+  // may go at all; until an op reads it or it is brought back.
+  // In a buffer that the program has freed: what was kept there.
+  void let_go(BufferId buffer);
+  void forget_let_go();  // of all
+  // What is in the buffers, all of it at once, in room that is free or that what was let go leaves.
+  // kOutOfMemory: not all of it fits there, which nobody is told. kCorrupt is to be treated as from
+  // `prepare`.
+  Status bring_back(std::span<const BufferId> buffers);
 
   // A blocking call uses the buffer outside of the caller's lock: until released it is not evicted.
   void hold(BufferId buffer) { ++memory_.buffer(buffer).holds; }
@@ -167,6 +180,7 @@ class Engine final : private Lineage::Collector {
   Bytes whole_pages(Bytes bytes) const;
   BufferId scratch(Bytes bytes);
   bool make_room(Bytes need_bytes);
+  void describe_need(Bytes need_bytes, Eviction& why) const;
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
   Rank least(ValueId value) const;
   void consider(ValueId value, bool reserved, Eviction& why, ValueId& victim);
@@ -181,6 +195,10 @@ class Engine final : private Lineage::Collector {
   void bound_records();
   bool replay_fits(const Value& v) const;
   Evidence evidence_for(ValueId value);
+
+  // advice.cpp
+  bool give_up_let_go(Bytes need_bytes);
+  bool give_up(ValueId value, Bytes need_bytes);
 
   // saving.cpp: what becomes of those that need a value whose bytes are about to go for ever.
   struct Dependents {
@@ -247,6 +265,7 @@ class Engine final : private Lineage::Collector {
   Bytes away_bytes_ = 0;
   OutOfMemory out_of_memory_{};  // the last time that memory was short
   std::vector<ValueId> residents_;
+  std::deque<ValueId> let_go_;   // in order; perhaps none of those since
   std::vector<ValueId> strays_;  // made resident although the program cannot read them; perhaps gone since
   std::vector<ValueId> locked_;
   std::vector<ValueId> going_;  // that the op being prepared overwrites
@@ -258,6 +277,7 @@ class Engine final : private Lineage::Collector {
   std::uint32_t plan_number_ = 0;   // of the plan that is being carried out
   std::vector<BufferId> prepared_;  // buffers of the op that is being prepared
   std::uint64_t attempt_ = 0;       // at making room
+  bool advised_ = false;            // what is being made is not needed yet
   bool host_is_full_ = false;       // found out in this attempt
   bool stopped_ = false;            // evicting, for good
 

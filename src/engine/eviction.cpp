@@ -59,6 +59,8 @@ bool Engine::make_room(Bytes need_bytes) {
   if (!memory_.fits_cap(need_bytes)) return false;
   ++attempt_;
   host_is_full_ = false;
+  if (give_up_let_go(need_bytes)) return true;
+  if (advised_) return forget_dead_leaf();  // no value goes for it
   for (const bool reserved : {false, true}) {
     Eviction why{};
     ValueId victim;
@@ -72,11 +74,15 @@ bool Engine::make_room(Bytes need_bytes) {
   return forget_dead_leaf();
 }
 
-bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim) {
-  victim = {};
+void Engine::describe_need(Bytes need_bytes, Eviction& why) const {
   why = {};
   why.need_bytes = need_bytes;
   why.free_bytes = memory_.cap_bytes() - std::min(memory_.cap_bytes(), memory_.used_bytes());
+}
+
+bool Engine::choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim) {
+  victim = {};
+  describe_need(need_bytes, why);
   why.score = std::numeric_limits<double>::infinity();
   why.runner_up_score = why.score;
   if (stopped_) return false;
@@ -163,6 +169,7 @@ Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
     v.on_probation = false;
     return Evicted::kFailed;
   }
+  v.let_go = false;
   const BufferId buffer = displace(id);
   if (!memory_.buffer(buffer).program) memory_.give_back(buffer);
   if (!current) return Evicted::kDone;  // not the program's to know

@@ -26,6 +26,7 @@ struct Value {
   bool on_probation = false;  // evicted: computed again, then compared; the host copy is in case
   bool digested = false;
   bool going = false;                   // the op that is being prepared is about to overwrite it
+  bool let_go = false;                  // in Engine's list of what goes first
   std::uint32_t in_place_depth = 0;     // how many older versions of its buffer it was made from in place
   std::uint32_t locks = 0;              // above 0: must stay where it is
   std::uint32_t reserves = 0;           // above 0: may leave only by a copy to the host

@@ -60,6 +60,7 @@ class Memory {
   void discharge_external(Bytes bytes) { external_bytes_ -= bytes; }
 
   Bytes cap_bytes() const noexcept { return cap_bytes_; }
+  Bytes external_bytes() const noexcept { return external_bytes_; }
   Bytes held_bytes() const noexcept { return held_bytes_ + external_bytes_; }  // what the cap is about
   Bytes peak_held_bytes() const noexcept { return peak_held_bytes_; }
   Bytes idle_bytes() const noexcept {

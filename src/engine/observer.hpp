@@ -87,6 +87,9 @@ class Observer {
   // freed twice.
   virtual void on_buffer(BufferId /*buffer*/, Bytes /*bytes*/, bool /*stays*/) {}
   virtual void on_free(BufferId /*buffer*/) {}
+  // Asked behind that: whether what is in the buffer is worth its memory, for others that are computed from
+  // it. It stays until room is needed or they are gone.
+  virtual bool keeps_freed(BufferId /*buffer*/) { return false; }
   // As given to `commit`; the payload is still there.
   virtual void on_op(std::span<const BufferUse> /*uses*/, bool /*replayable*/, std::uint32_t /*cost_class*/,
                      Payload /*payload*/) {}

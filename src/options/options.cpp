@@ -2,6 +2,7 @@
 #include "options/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <numeric>
@@ -38,7 +39,12 @@ std::optional<Level> parse_level(std::string_view text) {
 template <class T>
 constexpr std::string_view kWords[] = {""};
 template <>
-constexpr auto kWords<Policy> = engine::kPolicyNames;
+constexpr auto kWords<Policy> = [] {
+  std::array<std::string_view, engine::kPolicyNames.size() + 1> words{};
+  std::copy(engine::kPolicyNames.begin(), engine::kPolicyNames.end(), words.begin());
+  words.back() = "planned";
+  return words;
+}();
 template <>
 constexpr std::string_view kWords<LogLevel>[] = {"evict"};
 template <>
@@ -224,23 +230,17 @@ std::vector<std::string> conflicts(const Options& options) {
 
 std::string set(Options& options, std::string_view environment, std::string_view text, Source source,
                 std::string_view called) {
-#define OPTION(type, member, environment_name, flag, default_text, help)                             \
-  if (environment == environment_name) {                                                             \
-    Setting<type> setting;                                                                           \
-    if (std::string_view(#type) == "Policy" && text == "planned") {                                  \
-      return std::string(called) +                                                                   \
-             "=planned: plans can be simulated (refrain simulate), a run does not follow them yet; " \
-             "accepted: " +                                                                          \
-             forms_of(#type);                                                                        \
-    }                                                                                                \
-    if (!parse_into(setting.value, text)) {                                                          \
-      return std::string(called) + "=" + std::string(text) +                                         \
-             " is not understood; accepted: " + forms_of(#type);                                     \
-    }                                                                                                \
-    setting.text = text;                                                                             \
-    setting.source = source;                                                                         \
-    options.member = setting;                                                                        \
-    return {};                                                                                       \
+#define OPTION(type, member, environment_name, flag, default_text, help) \
+  if (environment == environment_name) {                                 \
+    Setting<type> setting;                                               \
+    if (!parse_into(setting.value, text)) {                              \
+      return std::string(called) + "=" + std::string(text) +             \
+             " is not understood; accepted: " + forms_of(#type);         \
+    }                                                                    \
+    setting.text = text;                                                 \
+    setting.source = source;                                             \
+    options.member = setting;                                            \
+    return {};                                                           \
   }
 #include "options/options.def"
 #undef OPTION

@@ -43,7 +43,13 @@ using engine::Offload;
 using engine::OnMismatch;
 using engine::OnThrash;
 using engine::Verify;
-using Policy = engine::PolicyKind;
+// Those of the engine, and planned.
+enum class Policy : std::uint8_t {};
+inline constexpr Policy kPlanned{engine::kPolicyNames.size()};
+// The engine's own: where nothing is planned, h_DTR.
+constexpr engine::PolicyKind engine_policy(Policy policy) {
+  return policy == kPlanned ? engine::PolicyKind::kDtr : static_cast<engine::PolicyKind>(policy);
+}
 enum class LogLevel { kEvict };
 enum class Children { kFollow, kOff };
 

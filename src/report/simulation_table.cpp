@@ -14,6 +14,23 @@ std::string time_of(double ns) {
   return ns < 1000 ? fmt::format("{:.0f} ns", ns) : fmt::format("{:.1f} us", ns / 1000);
 }
 
+// What a planned row is, which its numbers do not say.
+std::string notes_of(std::span<const SimulationRow> rows) {
+  std::string text;
+  bool on_paper = false;
+  for (const SimulationRow& row : rows) {
+    const simulate::Result& r = row.result;
+    on_paper = on_paper || r.account == simulate::Result::Account::kPaper;
+    if (r.account != simulate::Result::Account::kGuidedRun) continue;
+    text += fmt::format("{} {:.3f}: {} of {} ops as planned; plans {}, left {} times, given up {}\n",
+                        row.policy, row.budget_ratio, r.planned_ops, r.ops, r.plans, r.left, r.given_up);
+  }
+  if (on_paper)
+    text +=
+        "planned: the plan's own account of one iteration, carried out on paper; nothing ran in the engine\n";
+  return text;
+}
+
 }  // namespace
 
 const char* status_of(simulate::Outcome outcome) {
@@ -44,7 +61,7 @@ std::string to_text(std::span<const SimulationRow> rows) {
                         time_of(r.decisions.quantile_ns(0.5)), time_of(r.decisions.quantile_ns(0.99)),
                         ok && row.has_device_time ? fmt::format(" {:>9.1f} us", r.device_ns / 1000) : "");
   }
-  return text;
+  return text + notes_of(rows);
 }
 
 nlohmann::ordered_json to_json(std::span<const SimulationRow> rows) {
@@ -53,17 +70,27 @@ nlohmann::ordered_json to_json(std::span<const SimulationRow> rows) {
     const simulate::Result& r = row.result;
     nlohmann::ordered_json total = nullptr;
     if (r.outcome == simulate::Outcome::kOk) total = r.total_over_base();
-    out.push_back({{"model", row.model},
-                   {"policy", row.policy},
-                   {"budget_ratio", row.budget_ratio},
-                   {"status", status_of(r.outcome)},
-                   {"total_over_base_compute", total},
-                   {"peak_bytes", r.peak_bytes},
-                   {"evictions", r.evictions},
-                   {"rematerialisations", r.rematerialisations},
-                   {"decision_ns_p50", r.decisions.quantile_ns(0.5)},
-                   {"decision_ns_p99", r.decisions.quantile_ns(0.99)}});
-    if (row.has_device_time) out.back()["device_ns"] = r.device_ns;
+    nlohmann::ordered_json fields = {{"model", row.model},
+                                     {"policy", row.policy},
+                                     {"budget_ratio", row.budget_ratio},
+                                     {"status", status_of(r.outcome)},
+                                     {"total_over_base_compute", total},
+                                     {"peak_bytes", r.peak_bytes},
+                                     {"evictions", r.evictions},
+                                     {"rematerialisations", r.rematerialisations},
+                                     {"decision_ns_p50", r.decisions.quantile_ns(0.5)},
+                                     {"decision_ns_p99", r.decisions.quantile_ns(0.99)}};
+    if (row.has_device_time) fields["device_ns"] = r.device_ns;
+    if (r.account == simulate::Result::Account::kPaper) fields["account"] = "paper";
+    if (r.account == simulate::Result::Account::kGuidedRun) {
+      fields["account"] = "run";
+      fields["plans"] = r.plans;
+      fields["plans_given_up"] = r.given_up;
+      fields["plans_left"] = r.left;
+      fields["ops"] = r.ops;
+      fields["planned_ops"] = r.planned_ops;
+    }
+    out.push_back(std::move(fields));
   }
   return out;
 }

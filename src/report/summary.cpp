@@ -70,6 +70,12 @@ std::string to_text(const Summary& s) {
     }
     row("device time lost", seconds(t.replayed_ns), more);
   }
+  if (t.plans > 0) {
+    row("run as planned",
+        fmt::format("{:.1f} %", 100.0 * static_cast<double>(t.planned_ops) / static_cast<double>(t.ops)),
+        fmt::format("of {} ops; {} in {}, left {} times", t.ops, count(t.plans, "plan"),
+                    seconds(t.planning_ns), t.plans_left));
+  }
   if (t.offloads > 0) {
     row("on the host at most", format_bytes(t.host_peak_bytes),
         fmt::format("{} copied out, {}; back {}", count(t.offloads, "value"), format_bytes(t.offloaded_bytes),

@@ -24,6 +24,7 @@ planner::Progress part_of(const std::function<double()>& seconds, double most) {
 
 Result run_planned(const Iteration& iteration, const PlanSettings& settings) {
   Result result;
+  result.account = Result::Account::kPaper;
   result.base_ns = settings.base_ns;
   const auto cap_bytes = static_cast<std::int64_t>(
       std::min<std::uint64_t>(settings.cap_bytes, std::numeric_limits<std::int64_t>::max()));

@@ -1,7 +1,12 @@
 // Feeding a trace to the engine, op by op. Must not help the engine: it sees what a program would show it.
 #include "simulate/simulation.hpp"
 
+#include <map>
+#include <memory>
+#include <utility>
+
 #include "engine/engine.hpp"
+#include "guide/guide.hpp"
 
 namespace refrain::simulate {
 namespace {
@@ -28,14 +33,22 @@ class Simulation {
       : trace_(trace),
         settings_(settings),
         device_(trace, settings.times),
-        engine_(device_, clock_, settings.engine),
+        guide_(settings.planning ? std::make_unique<guide::Guide>(clock_, *settings.planning) : nullptr),
+        engine_(device_, guide_ ? static_cast<engine::Observer&>(*guide_) : clock_, settings.engine),
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);
-    for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
-      const TraceOp& op = trace.ops[i];
-      engine_.set_cost_ns(class_of(i), trace.costs.empty() ? op.cost_ns : 0);
-      engine_.describe_class(class_of(i), op.name);
-      result_.base_ns += trace.ops[i].cost_ns;
+    // Ops of one name that take equally long are of one class, where the log does not say of which: that is
+    // how what repeats is known again.
+    std::map<std::pair<std::uint32_t, double>, std::uint32_t> classes;
+    for (const TraceOp& op : trace.ops) {
+      const auto next = static_cast<std::uint32_t>(classes.size());
+      const bool costs_change = !trace.costs.empty();
+      const std::uint32_t cost_class =
+          costs_change ? op.cost_class : classes.try_emplace({op.name, op.cost_ns}, next).first->second;
+      engine_.set_cost_ns(cost_class, costs_change ? 0 : op.cost_ns);
+      engine_.describe_class(cost_class, op.name);
+      class_of_.push_back(cost_class);
+      result_.base_ns += op.cost_ns;
     }
   }
 
@@ -50,6 +63,15 @@ class Simulation {
     result_.evictions = s.evictions;
     result_.rematerialisations = s.rematerialisations;
     result_.decisions = clock_.times;
+    if (guide_) {
+      const guide::Guided& guided = guide_->totals();
+      result_.account = Result::Account::kGuidedRun;
+      result_.plans = guided.plans;
+      result_.given_up = guided.given_up;
+      result_.ops = guided.ops;
+      result_.planned_ops = guided.planned_ops;
+      result_.left = guided.left;
+    }
     return result_;
   }
 
@@ -91,15 +113,13 @@ class Simulation {
                        .whole = use.whole,
                        .undefined = use.undefined});
     }
+    if (guide_) guide_->before(engine_, uses_, op.replayable, class_of_[index]);
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);
-    engine_.commit(uses_, op.replayable, class_of(index), index);
+    engine_.commit(uses_, op.replayable, class_of_[index], index);
     return !thrashed() || fail(Outcome::kThrashed);
   }
 
-  std::uint32_t class_of(std::uint32_t op) const {
-    return trace_.costs.empty() ? op : trace_.ops[op].cost_class;
-  }
   std::uint64_t whole_pages(std::uint64_t bytes) const {
     const std::uint64_t unit = settings_.engine.granularity_bytes;
     return (bytes + unit - 1) / unit * unit;
@@ -129,8 +149,10 @@ class Simulation {
   const SimulationSettings& settings_;
   DecisionClock clock_;
   VirtualDevice device_;
+  std::unique_ptr<guide::Guide> guide_;
   engine::Engine engine_;
-  std::vector<BufferId> buffers_;  // by buffer of the trace; none: not there (yet, or any longer)
+  std::vector<std::uint32_t> class_of_;  // by op of the trace
+  std::vector<BufferId> buffers_;        // by buffer of the trace; none: not there (yet, or any longer)
   std::vector<engine::BufferUse> uses_;
   Result result_;
 };

@@ -32,8 +32,8 @@ class Simulated:
 
     name = "sim"
 
-    def __init__(self, build, schedule):
-        self.build, self.schedule = build, schedule
+    def __init__(self, build, schedule, options):
+        self.build, self.schedule, self.options = build, schedule, options
 
     def title(self):
         return (f"software device, schedule {self.schedule}; bytes as it counted them, times are its virtual ones, which\n"
@@ -62,8 +62,8 @@ class Real:
 
     name = "cuda"
 
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, build, options):
+        self.build, self.options = build, options
 
     def title(self):
         return "real device; bytes as refrain counted them, times are the whole process's"
@@ -85,7 +85,7 @@ def run_row(device, row, arguments, preload):
         if preload:
             limit = ["--limit", f"{row.limit}B"] if row.limit else []
             command = [str(device.build / "bin/refrain"), "run", "--device", device.name, "--summary", "off", "--verbose", "0",
-                       "--log", str(folder / "log.jsonl"), *limit, "--", *command]
+                       "--log", str(folder / "log.jsonl"), *device.options, *limit, "--", *command]
         begin = time.monotonic_ns()
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         wall_ns = time.monotonic_ns() - begin
@@ -199,6 +199,9 @@ def main():
     parser.add_argument("--schedule", default="eager", type=schedule, help="of the software device: eager, lazy or random:SEED")
     parser.add_argument("--check", action="store_true", help="only look at the arguments")
     parser.add_argument("--arguments", default="", help="for the trainers")
+    parser.add_argument("--policy", default="dtr", help="of refrain run")
+    parser.add_argument("--verify", default="sample", help="of refrain run")
+    parser.add_argument("--caps", type=int, nargs="+", metavar="PERCENT", help="of each program's own peak, instead of its usual ones")
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS), help="which trainers")
     parser.add_argument("--suffix", default="", help="of the programs' names: _static for the runtime linked in")
     parser.add_argument("--sweep", type=int, metavar="STEP",
@@ -208,7 +211,8 @@ def main():
         parser.error("--sweep takes 1 to 50, and the software device, which counts what a program held by itself")
     if options.check:
         return 0
-    device = Real(options.build) if options.device == "cuda" else Simulated(options.build, options.schedule)
+    passed = ["--policy", options.policy, "--verify", options.verify]
+    device = Real(options.build, passed) if options.device == "cuda" else Simulated(options.build, options.schedule, passed)
     if options.sweep:
         done = [sweep(device, program + options.suffix, options.sweep, options.arguments.split()) for program in options.programs]
         return 0 if all(done) else 1
@@ -216,7 +220,7 @@ def main():
     print(f"{'':<10} {'':<15} {'cap':>12} {'peak held':>12} {'evictions':>9} {'remat.':>7} {'to host':>7} {'recomputed':>10} {'overhead':>10}  results")
     rows, failed = [], False
     for program in options.programs:
-        for row, base in rows_of(device, program + options.suffix, PROGRAMS[program], options.arguments.split()):
+        for row, base in rows_of(device, program + options.suffix, options.caps or PROGRAMS[program], options.arguments.split()):
             judge(row, base)
             failed = failed or row.problem is not None
             print(text_of(row, base), flush=True)

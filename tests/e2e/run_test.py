@@ -592,6 +592,49 @@ class Ends(Case):
         self.assertEqual(self.refrain("run", "--device", "sim", "--no-log", "--", "/bin/sh", "-c", "exit 42").returncode, 42)
 
 
+class Planned(Case):
+    """An iteration that repeats is planned, and the plan followed; the bytes are those of a run without refrain."""
+
+    def results(self, done):
+        self.assert_ok(done)
+        return [line for line in done.stdout.splitlines() if "loss" in line or "digest" in line]
+
+    def test_a_trainer_follows_a_plan(self):
+        for name, steps, limit in (("mlp", 20, 1_556_480), ("gpt", 10, 5_531_648)):
+            command = [self.workload(name), "--steps", str(steps)]
+            plain = self.results(self.plain(command))
+            ends = {}
+            for policy in ("dtr", "planned"):
+                # The same work without a thread's luck: neither copies nor digests change what is recomputed.
+                done = self.run_capped(f"{limit}B", command, "--policy", policy, REFRAIN_OFFLOAD="off", REFRAIN_VERIFY="off")
+                self.assertEqual(self.results(done), plain)
+                self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
+                ends[policy] = self.log()[-1]
+            self.assertEqual(ends["dtr"]["plans"], 0)
+            if harness.SANITIZER_RUNTIME:
+                continue  # the thread that plans may be late
+            self.assertGreaterEqual(ends["planned"]["plans"], 1)
+            self.assertGreater(ends["planned"]["planned_ops"], ends["planned"]["ops"] // 3)
+            self.assertIn("run as planned", done.stderr)
+            self.assertLess(ends["planned"]["replayed_ns"], ends["dtr"]["replayed_ns"])
+
+    def test_what_comes_back_is_compared(self):
+        for schedule in ("eager", "lazy"):
+            command = [self.workload("mlp"), "--steps", "20"]
+            done = self.run_capped("1245184B", command, "--policy", "planned", SIMGPU_SCHEDULE=schedule)
+            self.assertEqual(self.results(done), self.results(self.plain(command)))
+            end = self.log()[-1]
+            self.assertGreater(end["compared"], 0)
+            self.assertEqual(end["mismatches"], 0)
+            if not harness.SANITIZER_RUNTIME:
+                self.assertGreater(end["planned_ops"], 0)
+
+    def test_what_does_not_repeat_is_not_planned(self):
+        done = self.run_capped("80KiB", [self.victim("chain"), "16", "16"], "--policy", "planned")
+        self.assert_ok(done)
+        self.assertEqual(self.log()[-1]["plans"], 0)
+
+
 class Inspect(Case):
     def kernels(self, *arguments):
         done = self.refrain("inspect", *arguments, "--json", "-")

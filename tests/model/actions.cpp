@@ -78,9 +78,24 @@ Action random_action(std::mt19937_64& random, const Settings& settings) {
   return action;
 }
 
+// What a plan might say at that moment, right or wrong.
+Action random_advice(std::mt19937_64& random) {
+  constexpr Kind kKinds[] = {Kind::kLetGo,     Kind::kLetGo,     Kind::kLetGo,
+                             Kind::kBringBack, Kind::kBringBack, Kind::kForgetLetGo};
+  Action action{.kind = kKinds[random() % std::size(kKinds)],
+                .buffer = static_cast<std::uint32_t>(random()),
+                .uses = {}};
+  const std::size_t count = action.kind == Kind::kBringBack ? 1 + random() % 4 : 0;
+  for (std::size_t i = 0; i < count; ++i)
+    action.uses.push_back({.buffer = static_cast<std::uint32_t>(random()), .read = true});
+  return action;
+}
+
 class Player {
  public:
-  explicit Player(const Script& script) : script_(script), program_(script.settings) {}
+  explicit Player(const Script& script) : script_(script), program_(script.settings) {
+    program_.observer.keep_each = script.keep_each;
+  }
 
   Outcome run() {
     for (const Action& action : script_.actions) {
@@ -133,8 +148,16 @@ class Player {
         program_.engine.pin(pick(action.buffer));
         pinned_ = true;
         return;
+      case Kind::kLetGo: return program_.let_go(pick(action.buffer));
+      case Kind::kForgetLetGo: return program_.engine.forget_let_go();
+      case Kind::kBringBack: return bring_back(action);
       default: play_op(action);
     }
+  }
+  void bring_back(const Action& action) {
+    std::vector<BufferId> buffers;
+    for (const Action::Use& use : action.uses) buffers.push_back(pick(use.buffer));
+    program_.bring_back(buffers);
   }
   void fail(int& counter) {
     ++counter;
@@ -214,6 +237,22 @@ Script make_script(std::uint64_t seed, std::size_t actions) {
         {.kind = Kind::kAllocate, .buffer = static_cast<std::uint32_t>(random()), .uses = {}});
   }
   while (script.actions.size() < actions) script.actions.push_back(random_action(random, script.settings));
+  // From numbers of its own too: the program stays what it was. Every other one has none.
+  std::mt19937_64 advice(seed ^ 0xad71ce);
+  if (advice() % 2 == 0) return script;
+  script.keep_each = static_cast<std::uint32_t>(advice() % 3);
+  std::vector<Action> advised;
+  for (Action& action : script.actions) {
+    while (advice() % 3 == 0) advised.push_back(random_advice(advice));
+    advised.push_back(std::move(action));
+  }
+  script.actions = std::move(advised);
+  return script;
+}
+
+Script without_advice(Script script) {
+  std::erase_if(script.actions, [](const Action& action) { return action.is_advice(); });
+  script.keep_each = 0;
   return script;
 }
 
@@ -246,15 +285,16 @@ Script shrink(Script script) {
 
 std::string to_text(const Script& script) {
   constexpr const char* kNames[] = {
-      "allocate", "place", "adopt",      "free",      "upload",        "download",    "op",
-      "barrier",  "pin",   "fail flush", "fail host", "fail copy out", "fail digest", "refuse unmap"};
+      "allocate",    "place",        "adopt",  "free",          "upload",    "download",
+      "op",          "barrier",      "pin",    "fail flush",    "fail host", "fail copy out",
+      "fail digest", "refuse unmap", "let go", "forget let go", "bring back"};
   const Settings& s = script.settings;
   std::string text = "cap " + std::to_string(s.cap_bytes / kPage) + " pages, host " +
                      std::to_string(s.host_cap_bytes / kPage) + ", offload " +
                      std::to_string(static_cast<int>(s.offload)) + ", verify " +
                      std::to_string(static_cast<int>(s.verify)) + ", policy " +
                      std::string(kPolicyNames[static_cast<std::size_t>(s.policy)]) + ", ops " +
-                     std::to_string(s.max_ops) + "\n";
+                     std::to_string(s.max_ops) + ", keep each " + std::to_string(script.keep_each) + "\n";
   for (const Action& action : script.actions) {
     text += kNames[static_cast<int>(action.kind)];
     if (action.kind == Kind::kOp) {
@@ -267,6 +307,7 @@ std::string to_text(const Script& script) {
       }
     } else {
       text += " " + std::to_string(action.buffer);
+      for (const Action::Use& use : action.uses) text += " " + std::to_string(use.buffer);
     }
     text += "\n";
   }

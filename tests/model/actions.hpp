@@ -26,6 +26,9 @@ struct Action {
     kFailCopyOut,
     kFailDigest,
     kRefuseUnmap,
+    kLetGo,
+    kForgetLetGo,
+    kBringBack,
   };
   struct Use {
     std::uint32_t buffer = 0;  // modulo those that there are
@@ -37,12 +40,15 @@ struct Action {
   bool replayable = true;
   bool unstable = false;
   std::uint64_t seed = 0;  // of the op's function
-  std::vector<Use> uses;
+  std::vector<Use> uses;   // of kBringBack: whose buffers are brought back
+
+  bool is_advice() const { return kind >= Kind::kLetGo; }
 };
 
 struct Script {
   Settings settings;
   std::vector<Action> actions;
+  std::uint32_t keep_each = 0;  // of freed buffers, by number; 0: none
 };
 
 struct Outcome {
@@ -59,6 +65,8 @@ struct Outcome {
 
 Script make_script(std::uint64_t seed, std::size_t actions);
 Outcome run_script(const Script& script);
+// What it does without the advice of a plan: the same ops.
+Script without_advice(Script script);
 // The shortest script that was found to fail still: actions taken out in ever smaller pieces.
 Script shrink(Script script);
 std::string to_text(const Script& script);

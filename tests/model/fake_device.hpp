@@ -263,6 +263,8 @@ class CountingObserver final : public Observer {
     last_mismatch = mismatch;
   }
   void on_thrash(const Thrashing&) override { ++thrashings; }
+  bool keeps_freed(BufferId buffer) override { return keep_each != 0 && buffer.index % keep_each == 0; }
+  std::uint32_t keep_each = 0;  // of freed buffers; 0: none
   int evictions = 0;
   int saves = 0;
   int mismatches = 0;

@@ -50,7 +50,7 @@ TEST(Model, EveryReadIsRightUnderRandomCaps) {
 TEST(Model, ProgramsThatOnceFailed) {
   for (const std::uint64_t seed :
        {2404133u, 155766u, 137367u, 201278u, 21163035u, 22302441u, 501669500u, 29838453u}) {
-    Script script = make_script(seed, kActions);
+    Script script = without_advice(make_script(seed, kActions));
     script.settings.policy = PolicyKind::kDtr;  // as it was then
     const Outcome outcome = run_script(script);
     EXPECT_EQ(outcome.wrong, "") << "REFRAIN_TEST_SEED=" << seed;

@@ -32,5 +32,7 @@ mutation(trusts_everyone eviction.cpp "evidence = Evidence::kUntrusted;" "eviden
 mutation(stale_copy_after_barrier engine.cpp "release_host(v);\n      v.digested = false;" "v.digested = false;")
 mutation(copies_before_it_is_there eviction.cpp "if (v.host) return true;\n  // A value that was only queued must really be there.\n  if (!flush()) return false;" "if (v.host) return true;")
 mutation(exceeds_the_cap memory.cpp "while (held_bytes() + room_bytes > cap_bytes_) {" "while (held_bytes() > cap_bytes_) {")
-mutation(frees_needed_leaves engine.cpp "if (needed && v.resident() && (!v.leaf() || v.host)) displace(current);" "if (needed && v.resident()) displace(current);")
+mutation(frees_needed_leaves engine.cpp "if (needed && v.resident() && (!v.leaf() || v.host) && !kept) displace(current);" "if (needed && v.resident() && !kept) displace(current);")
 mutation(frees_too_early rematerialisation.cpp "} else if (--instance.reads == 0 && !instance.target) {" "} else if (--instance.reads <= 1 && !instance.target) {")
+mutation(lets_go_of_leaves advice.cpp "if (v.reserves != 0 || v.refused == attempt_ || !evictable(v)) continue;" "if (v.reserves != 0 || v.refused == attempt_ || !may_leave(v)) continue;")
+mutation(lets_go_of_what_is_used advice.cpp "if (v.reserves != 0 || v.refused == attempt_ || !evictable(v)) continue;" "if (v.refused == attempt_ || !v.resident() || !(may_drop(v) || may_offload(v))) continue;")

@@ -3,7 +3,10 @@
 // by the soak.
 #pragma once
 
+#include <memory>
+
 #include "fake_device.hpp"
+#include "guide/guide.hpp"
 
 namespace refrain::engine::test {
 
@@ -12,8 +15,11 @@ inline constexpr Bytes kPage = 4096;
 class Program {
  public:
   static constexpr std::uint32_t kClasses = 8;
-  explicit Program(const Settings& settings)
-      : device(settings.cap_bytes), engine(device, observer, settings) {
+  // planning: where what repeats is planned.
+  explicit Program(const Settings& settings, guide::Planning* planning = nullptr)
+      : device(settings.cap_bytes),
+        guide(planning ? std::make_unique<guide::Guide>(observer, *planning) : nullptr),
+        engine(device, guide ? static_cast<Observer&>(*guide) : observer, settings) {
     device.host_cap_bytes = settings.host_cap_bytes;
     for (std::uint32_t i = 0; i < kClasses; ++i) {
       engine.set_cost_ns(i, 1000.0 * (i + 1));
@@ -79,6 +85,8 @@ class Program {
       buffers.push_back(use.buffer);
       fake.uses.push_back({use.read || (use.partial && !use.whole), use.written});
     }
+    if (guide)
+      must(guide->before(engine, engine_uses, replayable, cost_class) == Status::kOk, "advice is wrong");
     const Status status = engine.prepare(engine_uses);
     check();
     if (status != Status::kOk) return status;
@@ -108,6 +116,25 @@ class Program {
   // A copy to the host; false: out of memory.
   bool download(BufferId buffer) { return op({in(buffer)}, false) == Status::kOk; }
 
+  // Advice: nothing that can be read may change by it, and nobody is told what it could not do.
+  void let_go(BufferId buffer) {
+    engine.let_go(buffer);
+    check();
+  }
+  Status bring_back(std::span<const BufferId> buffers) {
+    const std::uint64_t refused = engine.statistics().out_of_memory;
+    const Status status = engine.bring_back(buffers);
+    check();
+    must(engine.statistics().out_of_memory == refused, "advice that cannot be had was reported");
+    for (const BufferId buffer : buffers) {
+      const ValueId current = engine.memory().buffer(buffer).current;
+      if (status != Status::kOk || !current || !engine.lineage().value(current).resident()) continue;
+      must(expect_wrong_bytes || device.contents(buffer) == reference.at(buffer.index).hash,
+           "what was brought back has wrong bytes");
+    }
+    return status;
+  }
+
   bool barrier() {
     const Status status = engine.prepare_barrier();
     check();
@@ -136,6 +163,7 @@ class Program {
   bool expect_wrong_bytes = false;
   FakeDevice device;
   CountingObserver observer;
+  std::unique_ptr<guide::Guide> guide;
   Engine engine;
   std::map<std::uint32_t, Contents> reference;
 

@@ -125,7 +125,8 @@ TEST_F(SimulateCommand, ARunThatDoesNotEndHasNoOverhead) {
 
 TEST_F(SimulateCommand, WithoutABudgetThereAreTenOfEachPolicy) {
   const std::string table = run({log(), "--policy", "all", "--plan-seconds", "0"});
-  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 8 * 10);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 8 * 10 + 1);
+  EXPECT_NE(table.find("planned: the plan's own account of one iteration"), std::string::npos) << table;
   EXPECT_NE(table.find("1.200x"), std::string::npos) << table;
   const std::string json_path = (folder_ / "rows.json").string();
   run({log(), "--runtime", "published", "--json", json_path});
@@ -144,6 +145,7 @@ TEST_F(SimulateCommand, PlannedIsARowOfTheSameFields) {
     EXPECT_EQ(rows[2]["status"], "ok");
     EXPECT_EQ(rows[2]["total_over_base_compute"], 1.2) << "a is computed again at the end";
     EXPECT_EQ(rows[2]["peak_bytes"], 3000);
+    EXPECT_EQ(rows[2]["account"], "paper");
     EXPECT_EQ(rows[2]["evictions"], 1);
     EXPECT_EQ(rows[2]["rematerialisations"], 1);
     EXPECT_EQ(rows[3]["status"], "out_of_memory");

@@ -170,10 +170,11 @@ TEST(Options, EveryOneTakesTheFormsOfItsTypeAndNothingElse) {
 
 TEST(Options, WordsStandForTheirValues) {
   Options options;
-  EXPECT_EQ(set(options, "REFRAIN_POLICY", "planned", Source::kFlag, "--policy"),
-            "--policy=planned: plans can be simulated (refrain simulate), a run does not follow them yet; "
-            "accepted: " +
-                std::string(forms_of("Policy")));
+  EXPECT_EQ(set(options, "REFRAIN_POLICY", "planned", Source::kFlag, "--policy"), "");
+  EXPECT_EQ(options.policy.value, kPlanned);
+  EXPECT_EQ(engine_policy(options.policy.value), engine::PolicyKind::kDtr);
+  EXPECT_EQ(set(options, "REFRAIN_POLICY", "msps", Source::kFlag, "--policy"), "");
+  EXPECT_EQ(engine_policy(options.policy.value), engine::PolicyKind::kMsps);
   EXPECT_EQ(set(options, "REFRAIN_ON_THRASH", "offload", Source::kFlag, ""), "");
   EXPECT_EQ(options.on_thrash.value, OnThrash::kOffload);
   EXPECT_EQ(set(options, "REFRAIN_VERIFY", "all", Source::kFlag, ""), "");

@@ -13,6 +13,7 @@ LAYERS = [
     ["src/access"],
     ["src/options"],
     ["src/trace"],
+    ["src/guide"],
     ["src/engine"],
     ["src/planner"],
     ["src/ptx"],

@@ -51,10 +51,27 @@ TEST(Summary, LedgerAddsUp) {
   EXPECT_NE(text.find("next: refrain report run.jsonl"), std::string::npos) << text;
 }
 
+TEST(Summary, SaysHowMuchRanAsPlannedWhereSomethingDid) {
+  event::End end = good_end();
+  EXPECT_EQ(to_text(from_totals(end, "", 0)).find("as planned"), std::string::npos);
+  end.plans = 2;
+  end.ops = 400;
+  end.planned_ops = 300;
+  end.planning_ns = 2'000'000'000;
+  end.plans_left = 3;
+  const std::string text = to_text(from_totals(end, "", 0));
+  EXPECT_NE(text.find("75.0 %   of 400 ops; 2 plans in "), std::string::npos) << text;
+  EXPECT_NE(text.find(", left 3 times\n"), std::string::npos) << text;
+}
+
 TEST(Summary, FitsTheTerminal) {
   event::End end = good_end();
   end.barriers = end.unreplayable = end.launches = 123456789;
   end.rematerialisations = end.replayed_ops = 123456789;
+  end.planned_ops = end.ops = 123456789;
+  end.plans = end.plans_left = 12345;
+  end.planning_ns = 123456789;
+  end.offloads = end.compared = 123456789;
   end.unmanaged_bytes = end.evicted_bytes = ~std::uint64_t{0} / 2;
   std::istringstream lines(to_text(from_totals(end, "l", 0)));
   int count = 0;

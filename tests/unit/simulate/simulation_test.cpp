@@ -2,6 +2,8 @@
 // where it is not.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "dtr_data.hpp"
 #include "simulate/dtr_log.hpp"
 #include "simulate/published.hpp"
@@ -175,6 +177,85 @@ TEST(Simulation, TheEngineIsAsGoodAsThePublishedRuntime) {
     }
   }
   EXPECT_GT(solved, published_solved);
+}
+
+// Steps of a chain each: forward, and back.
+Trace steps(const std::vector<std::uint32_t>& lengths) {
+  Trace all;
+  all.names = {"f"};
+  for (const std::uint32_t length : lengths) {
+    const Trace step = chain(length);
+    const auto first_buffer = static_cast<std::uint32_t>(all.buffers.size());
+    const auto first_op = static_cast<std::uint32_t>(all.ops.size());
+    all.buffers.insert(all.buffers.end(), step.buffers.begin(), step.buffers.end());
+    for (TraceOp op : step.ops) {
+      op.first_use += all.all_uses.size();
+      all.ops.push_back(op);
+    }
+    for (TraceUse use : step.all_uses) {
+      use.buffer += first_buffer;
+      all.all_uses.push_back(use);
+    }
+    for (TraceStep one : step.steps) {
+      one.index += one.kind == TraceStep::Kind::kFree ? first_buffer : first_op;
+      all.steps.push_back(one);
+    }
+    all.steps.push_back({TraceStep::Kind::kFree, first_buffer});
+  }
+  return all;
+}
+
+Result run_guided(const Trace& trace, std::uint64_t cap_bytes) {
+  guide::CountedPlanning planning({.improving = 500});
+  return simulate(
+      trace,
+      {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = 1}, .times = {}, .planning = &planning});
+}
+
+TEST(Simulation, StepsThatRepeatRunAsPlanned) {
+  const Trace trace = steps(std::vector<std::uint32_t>(10, 30));
+  for (const std::uint64_t cap_bytes : {250u, 150u, 100u}) {
+    const Result dtr = run(trace, cap_bytes);
+    const Result planned = run_guided(trace, cap_bytes);
+    EXPECT_EQ(dtr.account, Result::Account::kRun);
+    EXPECT_EQ(planned.account, Result::Account::kGuidedRun);
+    EXPECT_EQ(planned.outcome, Outcome::kOk);
+    EXPECT_GE(planned.plans, 1u);
+    EXPECT_EQ(planned.ops, trace.ops.size());
+    EXPECT_GT(planned.planned_ops * 2, planned.ops) << cap_bytes;
+    EXPECT_LE(planned.peak_bytes, cap_bytes);
+    EXPECT_GT(planned.total_ns, planned.base_ns);
+    EXPECT_LE(planned.total_ns, dtr.total_ns * 1.005)
+        << cap_bytes << ": on a chain h_DTR is as good as a plan";
+    EXPECT_EQ(run_guided(trace, cap_bytes).total_ns, planned.total_ns) << "the same in every run";
+  }
+}
+
+TEST(Simulation, StepsThatNeverRepeatAreDecidedByDtr) {
+  const Trace trace = steps({20, 22, 23, 25, 26, 28, 30, 31, 33, 35});
+  const Result dtr = run(trace, 150);
+  const Result planned = run_guided(trace, 150);
+  EXPECT_EQ(planned.planned_ops, 0u);
+  EXPECT_GT(dtr.evictions, 50u);
+  EXPECT_EQ(planned.total_ns, dtr.total_ns);
+  EXPECT_EQ(planned.evictions, dtr.evictions);
+}
+
+// Parts of such steps may repeat by chance: what was planned for them is soon left.
+TEST(Simulation, StepsOfRandomLengthsCostNoMoreThanWithDtr) {
+  std::mt19937 random(3);
+  double dtr_ns = 0, planned_ns = 0;
+  for (int program = 0; program < 40; ++program) {
+    std::vector<std::uint32_t> lengths;
+    for (int step = 0; step < 20; ++step) lengths.push_back(20 + random() % 16);
+    const Trace trace = steps(lengths);
+    const Result dtr = run(trace, 150);
+    const Result planned = run_guided(trace, 150);
+    ASSERT_EQ(planned.outcome, dtr.outcome);
+    dtr_ns += dtr.total_ns - dtr.base_ns;
+    planned_ns += planned.total_ns - planned.base_ns;
+  }
+  EXPECT_LE(planned_ns, dtr_ns);
 }
 
 }  // namespace

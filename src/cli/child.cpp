@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 
 namespace refrain::cli {
 namespace {

@@ -1,30 +1,17 @@
 // The subcommands. Each adds itself to the application and returns what runs when it was chosen.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "cli/usage_error.hpp"
+
+namespace CLI {
+class App;
+}
+
 namespace refrain::cli {
-
-// Bad input: one line for the user, and the exit code.
-class UsageError : public std::runtime_error {
- public:
-  UsageError(int exit_code, const std::string& message)
-      : std::runtime_error(message), exit_code_(exit_code) {}
-  int exit_code() const noexcept { return exit_code_; }
-
- private:
-  int exit_code_;
-};
-
-inline constexpr int kBadInput = 2;
-// What env(1), timeout(1) and nohup(1) use where their own codes must not look like the program's.
-inline constexpr int kOwnFailure = 125;
-inline constexpr int kNotExecutable = 126;
-inline constexpr int kNotFound = 127;
 
 using Action = std::function<int()>;  // returns the exit code; may throw UsageError
 

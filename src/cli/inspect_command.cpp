@@ -1,6 +1,7 @@
 // refrain inspect: what the kernels of a file read and write. Reading only; no device, no driver.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -17,7 +17,7 @@
 
 #include "access/access.hpp"
 #include "access/whole_overwrite.hpp"
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 #include "fatbin/fatbin.hpp"
 #include "ptx/ast.hpp"
 

@@ -1,6 +1,7 @@
 // refrain: the command line. Chooses the subcommand and turns errors into one line and an exit code; nothing
 // else.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>

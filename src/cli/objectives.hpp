@@ -2,12 +2,15 @@
 // cannot, judged when it has ended by what the library counted. Must not start programs.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "options/options.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace refrain::cli {
 

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <vector>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 
 namespace refrain::cli {
 namespace {

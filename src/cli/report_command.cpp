@@ -1,6 +1,7 @@
 // refrain report: what logs say. Reads logs, and writes only the files that it was asked for.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // refrain simulate: what a cap would cost, from a log of what ran. Reading, and one run of the simulator for
 // each policy and budget; what a run is, is src/simulate.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <ctime>

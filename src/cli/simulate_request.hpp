@@ -2,7 +2,6 @@
 // open a log.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +10,10 @@
 #include "planner/schemes.hpp"
 #include "simulate/published.hpp"
 #include "simulate/virtual_device.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace refrain::cli {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 
 namespace refrain::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/commands.hpp"
+#include "cli/usage_error.hpp"
 
 namespace refrain::cli {
 namespace {

@@ -1,6 +1,7 @@
 // refrain simulate: what it accepts, and what it prints.
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <fstream>

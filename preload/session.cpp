@@ -166,8 +166,8 @@ void Session::start_record() {
 }
 
 void Session::announce() const {
-  const options::DeviceLimit& limit = options_.limit.value;
-  if (!limit.is_set() && options_.verbose.value < 2) return;
+  const options::Limit& limit = options_.limit.value.any;
+  if (!options_.limit.value.is_set() && options_.verbose.value < 2) return;
   std::string text =
       "limit " + (limit.kind == options::Limit::Kind::kBytes     ? format_bytes(limit.bytes)
                   : limit.kind == options::Limit::Kind::kPercent ? options_.limit.text + " of the device"

@@ -33,11 +33,11 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 // Where the kernel has no pidfd (before Linux 5.3), or there is nothing to do, it returns at once.
 void do_until_it_ends(pid_t pid, const std::function<void()>& meanwhile) {
-  constexpr int kHalfSecond_ms = 500;
+  constexpr int kInterval_ms = 500;
   const int ended = meanwhile ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
   if (ended < 0) return;
   pollfd wait{.fd = ended, .events = POLLIN, .revents = 0};
-  while (poll(&wait, 1, kHalfSecond_ms) <= 0) meanwhile();
+  while (poll(&wait, 1, kInterval_ms) <= 0) meanwhile();
   close(ended);
 }
 

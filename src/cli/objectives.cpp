@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -16,6 +15,7 @@
 #include "cli/simulate_request.hpp"
 #include "planner/iteration.hpp"
 #include "refrain/bytes.hpp"
+#include "report/metrics.hpp"
 #include "simulate/iteration.hpp"
 #include "simulate/planned.hpp"
 #include "simulate/record.hpp"
@@ -75,21 +75,6 @@ simulate::Result simulated(const simulate::Trace& trace, const options::Options&
                                     .planning = policy == kPlanned ? &planning : nullptr});
 }
 
-// The largest of a total in Prometheus text, over its samples.
-std::optional<double> largest(const std::string& path, std::string_view name) {
-  std::ifstream file(path);
-  std::optional<double> found;
-  for (std::string line; std::getline(file, line);) {
-    const bool is_it = line.starts_with(name) && line.size() > name.size() &&
-                       (line[name.size()] == '{' || line[name.size()] == ' ');
-    double value = 0;
-    const std::size_t at = line.rfind(' ') + 1;
-    if (is_it && std::from_chars(line.data() + at, line.data() + line.size(), value).ec == std::errc())
-      found = std::max(found.value_or(0), value);
-  }
-  return found;
-}
-
 }  // namespace
 
 void add_options(CLI::App& command, Objectives& objectives) {
@@ -112,11 +97,17 @@ void settle_objectives(const Objectives& objectives, options::Options& options) 
                      "--trace is looked at for objectives; accepted with --max-overhead or --max-limit");
   const std::optional<std::uint64_t> most = max_limit_of(objectives);
   if (!most) return;
-  const options::Limit& limit = options.limit.value;
-  if (limit.kind == options::Limit::Kind::kBytes && limit.bytes > *most)
+  const options::DeviceLimit& limits = options.limit.value;
+  const auto above = [&](const options::Limit& limit) {
+    return limit.kind == options::Limit::Kind::kBytes && limit.bytes > *most;
+  };
+  const bool one_above = std::any_of(limits.devices.begin(), limits.devices.end(), [&](const auto& device) {
+    return above(device.second) || device.second.kind == options::Limit::Kind::kOff;
+  });
+  if (above(limits.any) || one_above)
     throw UsageError(kBadInput, fmt::format("--limit={} is more than --max-limit={}; accepted: at most that",
                                             options.limit.text, objectives.max_limit));
-  if (limit.kind == options::Limit::Kind::kOff)
+  if (!limits.is_set())
     options::set(options, "REFRAIN_LIMIT", objectives.max_limit, options::Source::kFlag, "--max-limit");
 }
 
@@ -166,34 +157,32 @@ Totals::Totals(const Objectives& objectives, std::map<std::string, std::string>&
     file_ = metrics;
     return;
   }
-  std::string name = (fs::temp_directory_path() / "refrain-totals-XXXXXX").string();
-  if (!::mkdtemp(name.data())) return;  // then it is not known
-  folder_ = name;
-  metrics = folder_ + "/%p";
-}
-
-Totals::~Totals() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+  if (folder_.emplace("totals").path().empty()) return;  // then it is not known
+  metrics = (folder_->path() / "%p").string();
 }
 
 std::string Totals::verdict() const {
   std::vector<std::string> files;
   std::error_code error;
-  if (folder_.empty())
+  if (!folder_)
     files.push_back(file_);
   else
-    for (const auto& entry : fs::directory_iterator(folder_, error)) files.push_back(entry.path().string());
-  double overhead = 0, peak_bytes = 0;
+    for (const auto& entry : fs::directory_iterator(folder_->path(), error))
+      files.push_back(entry.path().string());
+  double overhead = 0;
+  std::uint64_t peak_bytes = 0;
   bool known = false;
   for (const std::string& file : files) {
-    const auto replayed = largest(file, "refrain_replayed_ns_total"),
-               own = largest(file, "refrain_program_ns_total");
-    const auto peak = largest(file, "refrain_peak_bytes");
-    if (!replayed || !own || !peak) continue;
+    std::ifstream in(file);
+    const std::map<std::string, std::uint64_t> metrics = report::from_metrics(in);
+    const auto replayed = metrics.find("refrain_replayed_ns_total");
+    const auto own = metrics.find("refrain_program_ns_total");
+    const auto peak = metrics.find("refrain_peak_bytes");
+    if (replayed == metrics.end() || own == metrics.end() || peak == metrics.end()) continue;
     known = true;
-    if (*own > 0) overhead = std::max(overhead, *replayed / *own);
-    peak_bytes = std::max(peak_bytes, *peak);
+    if (own->second > 0)
+      overhead = std::max(overhead, static_cast<double>(replayed->second) / static_cast<double>(own->second));
+    peak_bytes = std::max(peak_bytes, peak->second);
   }
   if (!known) return "refrain: objectives: not known whether met, the program left no totals";
   std::string text;
@@ -203,9 +192,8 @@ std::string Totals::verdict() const {
     text += fmt::format("; overhead {:.1f} %, at most {}", 100 * overhead, objectives_.max_overhead);
   }
   if (const std::optional<std::uint64_t> most = max_limit_of(objectives_)) {
-    met &= peak_bytes <= static_cast<double>(*most);
-    text += fmt::format("; held {} at most, of {}", format_bytes(static_cast<std::uint64_t>(peak_bytes)),
-                        objectives_.max_limit);
+    met &= peak_bytes <= *most;
+    text += fmt::format("; held {} at most, of {}", format_bytes(peak_bytes), objectives_.max_limit);
   }
   return fmt::format("refrain: objectives {}{}", met ? "met" : "NOT met", text);
 }

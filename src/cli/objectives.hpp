@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/temporary_folder.hpp"
 #include "options/options.hpp"
 
 namespace CLI {
@@ -33,17 +34,14 @@ class Totals {
  public:
   // Changes the variables, unless the user has asked for the totals himself. Nothing without objectives.
   Totals(const Objectives& objectives, std::map<std::string, std::string>& variables);
-  ~Totals();
-  Totals(const Totals&) = delete;
-  Totals& operator=(const Totals&) = delete;
 
   // The line about objectives of the summary; of several processes the worst counts.
   std::string verdict() const;
 
  private:
   const Objectives& objectives_;
-  std::string folder_;  // empty: none of ours
-  std::string file_;    // that the user asked for
+  std::optional<TemporaryFolder> folder_;  // of ours
+  std::string file_;                       // that the user asked for
 };
 
 }  // namespace refrain::cli

@@ -19,6 +19,7 @@
 #include "cli/commands.hpp"
 #include "cli/frameworks.hpp"
 #include "cli/objectives.hpp"
+#include "cli/output_folder.hpp"
 #include "cli/program_file.hpp"
 #include "cli/status_line.hpp"
 #include "cli/surroundings.hpp"
@@ -61,13 +62,8 @@ options::Options settle(const Request& request) {
 }
 
 // what: "log", "record", "metrics" or "summary".
-void check_folder(const char* what, const std::string& path) {
-  fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (fs::is_directory(folder) && ::access(folder.c_str(), W_OK) == 0) return;
-  throw UsageError(kOwnFailure,
-                   fmt::format("{} {} cannot be written: folder {} {}", what, path, folder.string(),
-                               fs::is_directory(folder) ? "is not writable" : "does not exist"));
+void check_folder(const std::string& what, const std::string& path) {
+  check_folder_of(path, what + " " + path, kOwnFailure);
 }
 
 void check_output(const char* what, const std::string& pattern, bool force, const std::string& program) {
@@ -226,15 +222,16 @@ int run(const Request& request, const std::vector<std::string>& words) {
   std::map<std::string, std::string> variables = variables_of(options, libraries, simulated);
   if (!request.no_adapt) adapt(variables, program, request.quiet);
   std::optional<std::uint64_t> known_limit_bytes;
-  if (options.limit.value.kind == options::Limit::Kind::kOff) known_limit_bytes = engine::kNoCap;
-  if (options.limit.value.kind == options::Limit::Kind::kBytes) known_limit_bytes = options.limit.value.bytes;
+  const options::Limit& limit = options.limit.value.any;
+  if (!options.limit.value.is_set()) known_limit_bytes = engine::kNoCap;
+  if (limit.kind == options::Limit::Kind::kBytes) known_limit_bytes = limit.bytes;
   if (request.measure) {
-    if (options.limit.value.kind != options::Limit::Kind::kPercent) {
+    if (limit.kind != options::Limit::Kind::kPercent) {
       throw UsageError(kOwnFailure, "--measure needs a limit in percent: --limit 50% --measure");
     }
     const std::uint64_t peak_bytes = measure_peak(program.path, words, variables);
-    const auto limit_bytes = static_cast<std::uint64_t>(
-        std::floor(static_cast<double>(peak_bytes) * options.limit.value.percent / 100));
+    const auto limit_bytes =
+        static_cast<std::uint64_t>(std::floor(static_cast<double>(peak_bytes) * limit.percent / 100));
     if (!request.quiet)
       fmt::print(stderr, "refrain: measured a peak of {}; {} of it is {}\n", format_bytes(peak_bytes),
                  options.limit.text, format_bytes(limit_bytes));

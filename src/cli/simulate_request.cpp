@@ -2,7 +2,6 @@
 #include "cli/simulate_request.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -11,7 +10,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "cli/commands.hpp"
+#include "cli/output_folder.hpp"
+#include "cli/usage_error.hpp"
 #include "refrain/bytes.hpp"
 
 namespace refrain::cli {
@@ -181,14 +181,10 @@ namespace {
 // Nothing that is there is touched before all is known to be in order.
 void check_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
-  fs::path folder = fs::path(path).parent_path();
-  if (folder.empty()) folder = ".";
   if (fs::is_directory(path))
     throw UsageError(kBadInput,
                      fmt::format("{} cannot be written: it is a folder; accepted is a file", path));
-  if (!fs::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
-    throw UsageError(kBadInput, fmt::format("{} cannot be written: folder {} {}", path, folder.string(),
-                                            fs::is_directory(folder) ? "is not writable" : "does not exist"));
+  check_folder_of(path, path, kBadInput);
 }
 
 void check_advice(const SimulateRequest& request) {

@@ -7,38 +7,33 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include "refrain/bytes.hpp"
+#include "report/metrics.hpp"
 
 namespace refrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The number of a metric: refrain_NAME{labels} NUMBER
-std::uint64_t number_in(const std::string& line) {
-  return std::strtoull(line.c_str() + line.rfind(' ') + 1, nullptr, 10);
-}
-
 void add_figures(const fs::path& file, Figures& sum, bool& unlimited) {
-  std::error_code ignored;
-  const bool runs = fs::exists("/proc/" + file.filename().string(), ignored);
-  sum.running += runs ? 1 : 0;
   std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    const std::string name = line.substr(0, line.find('{'));
-    const std::uint64_t number = number_in(line);
-    if (name == "refrain_evictions_total") sum.evictions += number;
-    if (name == "refrain_replayed_ns_total") sum.replayed_ns += number;
-    if (name == "refrain_program_ns_total") sum.program_ns += number;
-    if (name == "refrain_held_bytes" && runs) sum.held_bytes += number;
-    if (name == "refrain_limit_bytes" && runs) {
-      sum.limit_bytes += number;
-      unlimited |= number == 0;
-    }
-  }
+  const std::map<std::string, std::uint64_t> metrics = report::from_metrics(in);
+  const auto number = [&](const char* name) {
+    const auto it = metrics.find(name);
+    return it == metrics.end() ? 0 : it->second;
+  };
+  sum.evictions += number("refrain_evictions_total");
+  sum.replayed_ns += number("refrain_replayed_ns_total");
+  sum.program_ns += number("refrain_program_ns_total");
+  std::error_code ignored;
+  if (!fs::exists("/proc/" + file.filename().string(), ignored)) return;
+  ++sum.running;
+  sum.held_bytes += number("refrain_held_bytes");
+  sum.limit_bytes += number("refrain_limit_bytes");
+  unlimited |= number("refrain_limit_bytes") == 0;
 }
 
 }  // namespace
@@ -70,15 +65,8 @@ std::string status_text(const Figures& f, double evictions_per_s) {
   return text;
 }
 
-StatusLine::StatusLine(int terminal) : terminal_(terminal) {
-  std::string name = (fs::temp_directory_path() / "refrain-status-XXXXXX").string();
-  if (mkdtemp(name.data())) folder_ = name;
-}
-
 StatusLine::~StatusLine() {
   if (rows_ != 0) write(fmt::format("\0337\033[r\033[{};1H\033[K\0338", rows_));
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 // false: there is no row to be had. A terminal that changed its size forgot what scrolls.
@@ -97,7 +85,7 @@ bool StatusLine::reserve_row() {
 }
 
 void StatusLine::renew() {
-  const std::optional<Figures> figures = read_figures(folder_);
+  const std::optional<Figures> figures = read_figures(folder());
   if (!figures || !reserve_row()) return;
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::max(std::chrono::duration<double>(now - counted_).count(), 0.001);

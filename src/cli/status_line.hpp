@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/temporary_folder.hpp"
+
 namespace refrain::cli {
 
 // Of all processes of a program together.
@@ -26,13 +28,14 @@ std::string status_text(const Figures& figures, double evictions_per_s);
 
 class StatusLine {
  public:
-  // folder: made here, and removed at the end. terminal: a file descriptor.
-  explicit StatusLine(int terminal);
+  // terminal: a file descriptor.
+  explicit StatusLine(int terminal) : terminal_(terminal) {}
   ~StatusLine();
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  const std::filesystem::path& folder() const noexcept { return folder_; }
+  // Where the processes are to keep their metrics.
+  const std::filesystem::path& folder() const noexcept { return folder_.path(); }
   // Every half second or so. Nothing appears before the program has used CUDA, nor while it is in the
   // background.
   void renew();
@@ -42,7 +45,7 @@ class StatusLine {
   void write(const std::string& text) const;
 
   int terminal_;
-  std::filesystem::path folder_;
+  TemporaryFolder folder_{"status"};
   unsigned short rows_ = 0;  // of the terminal, the last of them ours; 0: none is
   unsigned short columns_ = 0;
   std::uint64_t evictions_ = 0;  // when they were counted last

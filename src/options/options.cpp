@@ -72,7 +72,7 @@ bool parse_into(Limit& out, std::string_view text) {
   return value.has_value();
 }
 bool parse_into(DeviceLimit& out, std::string_view text) {
-  if (text.find('=') == std::string_view::npos) return parse_into(static_cast<Limit&>(out), text);
+  if (text.find('=') == std::string_view::npos) return parse_into(out.any, text);
   while (true) {
     const std::string_view entry = text.substr(0, text.find(','));
     const std::size_t equals = std::min(entry.find('='), entry.size());
@@ -159,7 +159,7 @@ Limit DeviceLimit::of(int device) const {
   for (const auto& [number, limit] : devices) {
     if (number == device) return limit;
   }
-  return *this;
+  return devices.empty() ? any : Limit{};
 }
 
 std::optional<Limit> parse_limit(std::string_view text) {

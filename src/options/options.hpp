@@ -21,9 +21,10 @@ struct Limit {
 };
 // For whichever GPU is used, or for each of those that are named, by the number that the program knows it by:
 // one that is not named has none.
-struct DeviceLimit : Limit {
+struct DeviceLimit {
+  Limit any;  // where none is named
   std::vector<std::pair<int, Limit>> devices;
-  bool is_set() const { return kind != Kind::kOff || !devices.empty(); }
+  bool is_set() const { return any.kind != Limit::Kind::kOff || !devices.empty(); }
   Limit of(int device) const;
 };
 // Of the machine's memory. kOff: none.

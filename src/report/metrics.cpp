@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <type_traits>
 
@@ -73,6 +75,20 @@ std::string to_metrics(const std::vector<Sample>& samples) {
   each_field<event::End>([&](std::string_view name, std::string_view meaning, auto&& value) {
     add_metric(out, name, meaning, samples, value);
   });
+  return out;
+}
+
+std::map<std::string, std::uint64_t> from_metrics(std::istream& in) {
+  std::map<std::string, std::uint64_t> out;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with('#')) continue;
+    const std::size_t at = line.rfind(' ') + 1;
+    std::uint64_t number = 0;
+    const auto [rest, error] = std::from_chars(line.data() + at, line.data() + line.size(), number);
+    if (error != std::errc() || rest != line.data() + line.size()) continue;
+    std::uint64_t& largest = out[line.substr(0, line.find_first_of("{ "))];
+    largest = std::max(largest, number);
+  }
   return out;
 }
 

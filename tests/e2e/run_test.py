@@ -890,6 +890,8 @@ class Objectives(Case):
         for options, text in [(["--max-overhead", "10"], "accepted: compute beyond"), (["--max-limit", "5"], "a number with a unit"),
                               (["--trace", "run.trace"], "accepted with --max-overhead"),
                               (["--limit", "2MiB", "--max-limit", "1MiB"], "--limit=2MiB is more than --max-limit=1MiB"),
+                              (["--limit", "0=1MiB,1=2MiB", "--max-limit", "1MiB"], "--limit=0=1MiB,1=2MiB is more than --max-limit=1MiB"),
+                              (["--limit", "0=1MiB,1=off", "--max-limit", "1MiB"], "--limit=0=1MiB,1=off is more than --max-limit=1MiB"),
                               (["--limit", "50%", "--max-overhead", "5%", "--trace", "run.trace"], "not known before the run"),
                               (["--max-limit", "1MiB", "--trace", "none"], "record none cannot be read")]:
             done = self.run_with(*options)

@@ -26,7 +26,7 @@ struct SilentObserver final : engine::Observer {
 // Neither offload nor verification. 0: no limit.
 inline options::Options limited_to(std::uint64_t bytes) {
   options::Options options;
-  options::Limit& limit = options.limit.value;
+  options::Limit& limit = options.limit.value.any;
   if (bytes != 0) limit = {.kind = options::Limit::Kind::kBytes, .bytes = bytes, .percent = 0};
   return options;
 }

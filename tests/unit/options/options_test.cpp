@@ -83,7 +83,7 @@ TEST(Options, EnvironmentOverridesDefaults) {
                                      "REFRAIN_VERBOSE=", nullptr};
   const FromEnvironment got = from_environment(environment);
   EXPECT_TRUE(got.errors.empty());
-  EXPECT_EQ(got.options.limit.value.kind, Limit::Kind::kPercent);
+  EXPECT_EQ(got.options.limit.value.any.kind, Limit::Kind::kPercent);
   EXPECT_EQ(got.options.limit.source, Source::kEnvironment);
   EXPECT_TRUE(got.options.strict.value);
   EXPECT_EQ(got.options.verbose.value, 1);
@@ -111,7 +111,7 @@ TEST(Options, BadValueNamesVariableValueAndForms) {
             "REFRAIN_LIMIT=8 is not understood; accepted: " + std::string(forms_of("DeviceLimit")));
   EXPECT_NE(got.errors[1].find("yes, no"), std::string::npos);
   EXPECT_NE(got.errors[3].find("dtr"), std::string::npos);
-  EXPECT_EQ(got.options.limit.value.kind, Limit::Kind::kOff);
+  EXPECT_EQ(got.options.limit.value.any.kind, Limit::Kind::kOff);
 }
 
 TEST(Options, EveryDefaultIsAccepted) {

@@ -181,6 +181,21 @@ TEST(Metrics, EachNumberHasHelpTypeAndLabels) {
   EXPECT_EQ(to_metrics({}), "");
 }
 
+TEST(Metrics, AreReadAsTheyWereWritten) {
+  event::End end;
+  end.evictions = 7;
+  end.peak_bytes = 4096;
+  event::End more = end;
+  more.evictions = 9;
+  std::istringstream text(to_metrics({{{{"program", "a {b} 5\n"}}, end}, {{{"program", "b"}}, more}}) +
+                          "broken 1.5\nbare 3\n");
+  const std::map<std::string, std::uint64_t> numbers = from_metrics(text);
+  EXPECT_EQ(numbers.at("refrain_evictions_total"), 9u);
+  EXPECT_EQ(numbers.at("refrain_peak_bytes"), 4096u);
+  EXPECT_EQ(numbers.at("bare"), 3u);
+  EXPECT_FALSE(numbers.contains("broken"));
+}
+
 TEST(Perfetto, IsOneDocumentOfKnownEvents) {
   std::ostringstream out;
   PerfettoWriter writer(out);

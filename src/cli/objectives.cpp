@@ -70,7 +70,7 @@ simulate::Result simulated(const simulate::Trace& trace, const options::Options&
                                                .policy = static_cast<engine::PolicyKind>(kind),
                                                .offload = options.offload.value,
                                                .verify = options.verify.value},
-                                    .times = {.host_copy = kHostCopy},
+                                    .times = {.host_copy = kHostCopy, .mapping = engine::kAssumedMapping},
                                     .most_total_over_base = most_total_over_base,
                                     .planning = policy == kPlanned ? &planning : nullptr});
 }

@@ -125,8 +125,9 @@ double parse_overhead(std::string_view text) {
 
 simulate::DeviceTimes parse_call_ns(std::string_view text) {
   simulate::DeviceTimes times;
-  double* const fields[] = {&times.create_ns, &times.release_ns, &times.map_ns,
-                            &times.unmap_ns,  &times.launch_ns,  &times.node_ns};
+  engine::MappingCost& mapping = times.mapping;
+  double* const fields[] = {&mapping.create_ns, &mapping.destroy_ns, &mapping.map_ns,
+                            &mapping.unmap_ns,  &times.launch_ns,    &times.node_ns};
   std::string_view left = text;
   for (double* const& field : fields) {
     const std::size_t comma = std::min(left.find(','), left.size());

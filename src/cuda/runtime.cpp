@@ -121,7 +121,7 @@ bool Runtime::attach() {
   settings_.granularity_bytes = granularity;
   if (planned_ && cap_bytes_ != engine::kNoCap) {
     planning_ = std::make_unique<guide::ThreadedPlanning>(guide::ThreadedPlanning::Seconds{});
-    guide_ = std::make_unique<guide::Guide>(observer_, *planning_);
+    guide_ = std::make_unique<guide::Guide>(observer_, *planning_, engine::kAssumedMapping);
   }
   engine_ = std::make_unique<engine::Engine>(*device_, guide_ ? *guide_ : observer_, settings_);
   open_to_peers();

@@ -106,7 +106,7 @@ bool Memory::back(BufferId id) {
   } else if (held_bytes() + b.bytes <= cap_bytes_ || !(pages = take_pages_of_idle_buffer(b.bytes))) {
     if (!grow(b.bytes, pages)) return false;
   }
-  if (device_.map(id, pages)) {
+  if (map(id, pages)) {
     b.pages = pages;
     return true;
   }
@@ -115,9 +115,19 @@ bool Memory::back(BufferId id) {
   return false;
 }
 
+bool Memory::map(BufferId id, PagesId pages) {
+  ++mapping_calls_.mapped;
+  return device_.map(id, pages);
+}
+
+bool Memory::unmap(BufferId id) {
+  ++mapping_calls_.unmapped;
+  return device_.unmap(id);
+}
+
 bool Memory::unback(BufferId id) {
   Buffer& b = buffers_[id.index];
-  if (!device_.unmap(id)) return false;
+  if (!unmap(id)) return false;
   idle_pages_[b.bytes].push_back(b.pages);
   idle_bytes_ += b.bytes;
   b.pages = {};
@@ -142,6 +152,7 @@ bool Memory::grow(Bytes bytes, PagesId& out) {
   // The device itself may be fuller than the cap: idle pages are then worth less than the request.
   while (!pages && trim_to(cap_bytes_ - held_bytes() + 1)) pages = device_.create_pages(bytes);
   if (!pages) return false;
+  ++mapping_calls_.created;
   held_bytes_ += bytes;
   if (held_bytes() > peak_held_bytes_) peak_held_bytes_ = held_bytes();
   out = *pages;
@@ -174,6 +185,7 @@ bool Memory::trim_to(Bytes room_bytes) {
 }
 
 void Memory::destroy_idle(std::map<Bytes, std::vector<PagesId>>::iterator it) {
+  ++mapping_calls_.destroyed;
   device_.destroy_pages(it->second.back());
   it->second.pop_back();
   held_bytes_ -= it->first;
@@ -185,7 +197,7 @@ PagesId Memory::take_pages_of_idle_buffer(Bytes bytes) {
   const auto it = idle_buffers_.find(bytes);
   if (it == idle_buffers_.end() || !it->second.first) return {};
   const BufferId id = it->second.first;  // idle for longest: the least likely to be in flight
-  if (!device_.unmap(id)) return {};
+  if (!unmap(id)) return {};
   unlink_idle(id);
   return std::exchange(buffers_[id.index].pages, PagesId{});
 }

@@ -26,6 +26,26 @@ struct Buffer {
   bool mapped() const noexcept { return adopted || static_cast<bool>(pages); }
 };
 
+// Calls of the device for memory, since the beginning. What they take is per call, not per byte.
+struct MappingCalls {
+  std::uint64_t created = 0, destroyed = 0;  // pages
+  std::uint64_t mapped = 0, unmapped = 0;    // buffers
+};
+
+struct MappingCost {
+  double create_ns = 0, destroy_ns = 0;
+  double map_ns = 0, unmap_ns = 0;  // map: until the device may access it
+  double operator()(const MappingCalls& calls) const noexcept {
+    return static_cast<double>(calls.created) * create_ns +
+           static_cast<double>(calls.destroyed) * destroy_ns + static_cast<double>(calls.mapped) * map_ns +
+           static_cast<double>(calls.unmapped) * unmap_ns;
+  }
+};
+
+// What is assumed of a device: 2 MiB on an A100 (vAttention, ASPLOS 2025, table of driver calls).
+inline constexpr MappingCost kAssumedMapping = {
+    .create_ns = 29'000, .destroy_ns = 23'000, .map_ns = 38'000, .unmap_ns = 26'000};
+
 class Memory {
  public:
   Memory(Device& device, Bytes cap_bytes) : device_(device), cap_bytes_(cap_bytes) {}
@@ -67,6 +87,7 @@ class Memory {
     return idle_bytes_;
   }  // part of held: behind no buffer, or a cached one
   Bytes used_bytes() const noexcept { return held_bytes() - idle_bytes_; }
+  const MappingCalls& mapping_calls() const noexcept { return mapping_calls_; }
   bool fits_cap(Bytes bytes) const noexcept { return bytes <= cap_bytes_; }
 
   const char* check_invariants() const;
@@ -80,6 +101,8 @@ class Memory {
   bool trim_to(Bytes room_bytes);
   void destroy_idle(std::map<Bytes, std::vector<PagesId>>::iterator it);
   PagesId take_pages_of_idle_buffer(Bytes bytes);
+  bool map(BufferId id, PagesId pages);
+  bool unmap(BufferId id);
   void unlink_idle(BufferId id);
   BufferId new_slot(Bytes bytes);
 
@@ -89,6 +112,7 @@ class Memory {
   Bytes external_bytes_ = 0;
   Bytes idle_bytes_ = 0;
   Bytes peak_held_bytes_ = 0;
+  MappingCalls mapping_calls_;
   std::vector<Buffer> buffers_;
   std::vector<BufferId> free_slots_;
   std::map<Bytes, std::vector<PagesId>> idle_pages_;

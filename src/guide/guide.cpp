@@ -13,15 +13,16 @@ constexpr std::int64_t kMarginDivisor = 64;
 constexpr double kWorse = 1.02;
 constexpr int kMostWorse = 2;
 
+}  // namespace
+
 // What bringing values back has cost so far, as far as it is counted.
-double spent_ns(const engine::Engine& engine) {
+double Guide::spent_ns(const engine::Engine& engine) const {
   const engine::Statistics& s = engine.statistics();
   const engine::TransferCost& transfer = engine.transfer_cost();
   return s.replayed_cost_ns + static_cast<double>(s.offloads + s.restores) * transfer.fixed_ns +
-         static_cast<double>(s.offloaded_bytes + s.restored_bytes) * transfer.ns_per_byte;
+         static_cast<double>(s.offloaded_bytes + s.restored_bytes) * transfer.ns_per_byte +
+         mapping_(engine.memory().mapping_calls());
 }
-
-}  // namespace
 
 void Guide::on_buffer(BufferId buffer, Bytes bytes, bool stays) {
   history_.buffer(buffer, bytes, stays);
@@ -65,7 +66,8 @@ void Guide::on_op(std::span<const BufferUse> uses, bool replayable, std::uint32_
   if (following_) {
     bind(record);
   } else {
-    look_for_period();
+    // Where the program never gets back to it, the rest is over all the same.
+    if (!resting_ || history_.end() > rest_until_ + identities_.size()) look_for_period();
     try_to_pick_up();
   }
 }
@@ -98,10 +100,13 @@ void Guide::ask_for_plan(const engine::Engine& engine) {
   if (found_length_ == 0) return;
   const std::size_t length = std::exchange(found_length_, 0);
   if (found_first_ < history_.first() || times_asked_ == kMostAsked) return;
-  pending_ = observe(history_, found_first_, length, [this](std::uint32_t cost_class) {
-    const auto cost = costs_.find(cost_class);
-    return cost == costs_.end() ? 0.0 : cost->second;
-  });
+  pending_ = observe(
+      history_, found_first_, length,
+      [this](std::uint32_t cost_class) {
+        const auto cost = costs_.find(cost_class);
+        return cost == costs_.end() ? 0.0 : cost->second;
+      },
+      mapping_.map_ns + mapping_.unmap_ns);
   if (!planner::problem_of(pending_.iteration).empty()) return;
   const engine::Memory& memory = engine.memory();
   const auto others =
@@ -136,6 +141,9 @@ void Guide::take_plan() {
   better_.reset();
   compares_ = false;
   worse_ = 0;
+  resting_ = false;
+  until_rest_ = kFirstRest;
+  next_rest_ = kFirstRest * kRestGrowth;
   follower_ = std::make_unique<planner::Follower>(std::move(made->schedule), identities_);
 }
 
@@ -157,10 +165,12 @@ void Guide::try_to_pick_up() {
   const std::size_t opening = std::min(kOpening, identities_.size());
   if (history_.end() - history_.first() < opening) return;
   const std::uint64_t first = history_.end() - opening;
+  if (resting_ && first < rest_until_) return;
   for (std::size_t i = 0; i < opening; ++i)
     if (history_.at(first + i).shape != identities_[i]) return;
   todo_.clear();
   compare_with_before(first);
+  resting_ = false;
   begin_iteration(first);
   following_ = true;
   for (std::uint64_t op = first; op < history_.end() && advance(history_.at(op), op); ++op)
@@ -176,10 +186,18 @@ void Guide::compare_with_before(std::uint64_t first_op) {
 }
 
 // A whole one has just ended.
-void Guide::judge_iteration() {
+void Guide::judge_iteration(std::uint64_t end_op) {
   const double took_ns = spent_ns_ - began_spent_ns_;
   worse_ = compares_ && took_ns > before_ns_ * kWorse ? worse_ + 1 : 0;
-  if (worse_ < kMostWorse) return;
+  if (worse_ == kMostWorse) return give_up_plan();
+  if (--until_rest_ > 0) return;
+  until_rest_ = std::exchange(next_rest_, next_rest_ * kRestGrowth);
+  rest_until_ = end_op + kRestIterations * identities_.size();
+  resting_ = true;
+  leave();
+}
+
+void Guide::give_up_plan() {
   ++totals_.given_up;
   hopeless_length_ = identities_.size();
   planning_.stop();
@@ -211,8 +229,8 @@ bool Guide::expected(const Record& record) {
 // false: the plan is left.
 bool Guide::advance(const Record& record, std::uint64_t op) {
   if (follower_->next_op() == identities_.size()) {
-    judge_iteration();
-    if (!follower_) return false;
+    judge_iteration(op);
+    if (!following_) return false;
     begin_iteration(op);
   }
   if (!expected(record)) {

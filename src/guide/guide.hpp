@@ -29,8 +29,9 @@ struct Guided {
 // Thread safety: none; under the engine's lock.
 class Guide final : public engine::Observer {
  public:
-  // Both outlive it.
-  Guide(engine::Observer& observer, Planning& planning) : observer_(observer), planning_(planning) {}
+  // Observer and planning outlive it. mapping: what plans count for it.
+  Guide(engine::Observer& observer, Planning& planning, const engine::MappingCost& mapping)
+      : observer_(observer), planning_(planning), mapping_(mapping) {}
 
   // An op is about to be prepared; as it will be given to `commit`. kOk, or kCorrupt as from `prepare`.
   engine::Status before(engine::Engine& engine, std::span<const BufferUse> uses, bool replayable,
@@ -62,6 +63,9 @@ class Guide final : public engine::Observer {
   static constexpr std::size_t kLeastOps = 8;
   // A program that changes its ways all the time is not worth the processor time.
   static constexpr int kMostAsked = 32;
+  // After so many planned iterations some go without the plan, to see what that costs: the first iterations
+  // of a program are not like its later ones. Then after many more.
+  static constexpr std::uint64_t kFirstRest = 6, kRestGrowth = 8, kRestIterations = 2;
   // An iteration is known again by its first ops.
   static constexpr std::size_t kOpening = 16;
 
@@ -77,7 +81,9 @@ class Guide final : public engine::Observer {
   void begin_iteration(std::uint64_t first_op);
   void try_to_pick_up();
   void compare_with_before(std::uint64_t first_op);
-  void judge_iteration();
+  void judge_iteration(std::uint64_t end_op);
+  void give_up_plan();
+  double spent_ns(const engine::Engine& engine) const;
   bool expected(const Record& record);
   bool advance(const Record& record, std::uint64_t op);
   void note(std::span<const planner::Action> actions);
@@ -87,6 +93,7 @@ class Guide final : public engine::Observer {
 
   engine::Observer& observer_;
   Planning& planning_;
+  const engine::MappingCost mapping_;
   History history_{2 * kMostOps};
   Period period_{kMostOps};
   std::unordered_map<std::uint32_t, double> costs_;
@@ -113,11 +120,15 @@ class Guide final : public engine::Observer {
   std::uint64_t last_planned_ = 0;   // op that a plan expected
   std::vector<Bound> bound_;         // by value of the plan
   std::unordered_map<std::uint64_t, planner::ValueIndex> value_of_;  // by number
-  double spent_ns_ = 0;        // by the engine, until the op that is being prepared
-  double began_spent_ns_ = 0;  // until the iteration began
-  double before_ns_ = 0;       // spent on an iteration without a plan
-  bool compares_ = false;      // that is known
-  int worse_ = 0;              // planned iterations in a row that cost more
+  double spent_ns_ = 0;           // by the engine, until the op that is being prepared
+  double began_spent_ns_ = 0;     // until the iteration began
+  double before_ns_ = 0;          // spent on an iteration without a plan
+  bool compares_ = false;         // that is known
+  int worse_ = 0;                 // planned iterations in a row that cost more
+  std::uint64_t until_rest_ = 0;  // planned iterations
+  std::uint64_t next_rest_ = 0;   // of these, after the rest that comes first
+  std::uint64_t rest_until_ = 0;  // op; not above what has been: no rest is on
+  bool resting_ = false;
   struct Todo {
     bool drop;
     Bound value;

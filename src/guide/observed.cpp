@@ -19,8 +19,8 @@ bool same_part(const Known& early, const Known& late, std::uint64_t begin, std::
 class Builder {
  public:
   Builder(const History& history, std::uint64_t first, std::size_t length,
-          const std::function<double(std::uint32_t)>& costs)
-      : history_(history), first_(first), length_(length), costs_(costs) {}
+          const std::function<double(std::uint32_t)>& costs, double mapping_ns)
+      : history_(history), first_(first), length_(length), costs_(costs), mapping_ns_(mapping_ns) {}
 
   Observed run() {
     for (std::uint64_t op = first_; op < first_ + length_; ++op) add(history_.at(op));
@@ -57,6 +57,7 @@ class Builder {
       const bool in_place = names.input != kNoValue && kept_in_place_[names.input];
       const planner::ValueIndex made = new_value(in_place ? 0 : use.bytes, false);
       kept_in_place_[made] = in_place;
+      if (!in_place) op.recompute_ns += std::llround(mapping_ns_);
       op.writes.push_back(made);
       if (use.use.undefined) continue;
       names.output = made;
@@ -109,6 +110,7 @@ class Builder {
   const std::uint64_t first_;
   const std::size_t length_;
   const std::function<double(std::uint32_t)>& costs_;
+  const double mapping_ns_;
   Observed out_;
   std::unordered_map<std::uint64_t, planner::ValueIndex> by_number_;
   std::vector<Known> constants_;
@@ -169,8 +171,8 @@ std::uint64_t boundary(const History& history, std::size_t length) {
 }
 
 Observed observe(const History& history, std::uint64_t first, std::size_t length,
-                 const std::function<double(std::uint32_t)>& costs) {
-  return Builder(history, first, length, costs).run();
+                 const std::function<double(std::uint32_t)>& costs, double mapping_ns) {
+  return Builder(history, first, length, costs, mapping_ns).run();
 }
 
 }  // namespace refrain::guide

@@ -35,8 +35,9 @@ bool repeats(const History& history, std::size_t length);
 // begins there, and is over.
 std::uint64_t boundary(const History& history, std::size_t length);
 
-// The iteration of `length` ops that begins at `first`. costs: of a cost class, in ns.
+// The iteration of `length` ops that begins at `first`. costs: of a cost class, in ns. mapping_ns: what it
+// takes to have pages for a value that is brought back, beside computing it.
 Observed observe(const History& history, std::uint64_t first, std::size_t length,
-                 const std::function<double(std::uint32_t)>& costs);
+                 const std::function<double(std::uint32_t)>& costs, double mapping_ns);
 
 }  // namespace refrain::guide

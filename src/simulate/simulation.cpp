@@ -33,7 +33,9 @@ class Simulation {
       : trace_(trace),
         settings_(settings),
         device_(trace, settings.times),
-        guide_(settings.planning ? std::make_unique<guide::Guide>(clock_, *settings.planning) : nullptr),
+        guide_(settings.planning
+                   ? std::make_unique<guide::Guide>(clock_, *settings.planning, settings.times.mapping)
+                   : nullptr),
         engine_(device_, guide_ ? static_cast<engine::Observer&>(*guide_) : clock_, settings.engine),
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);

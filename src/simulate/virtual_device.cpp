@@ -17,22 +17,22 @@ Id take(std::vector<Id>& free, std::uint32_t& made) {
 }  // namespace
 
 std::optional<engine::PagesId> VirtualDevice::create_pages(engine::Bytes) {
-  now_ns_ += times_.create_ns;
+  now_ns_ += times_.mapping.create_ns;
   return take(free_pages_, pages_);
 }
 
 void VirtualDevice::destroy_pages(engine::PagesId pages) {
-  now_ns_ += times_.release_ns;
+  now_ns_ += times_.mapping.destroy_ns;
   free_pages_.push_back(pages);
 }
 
 bool VirtualDevice::map(engine::BufferId, engine::PagesId) {
-  now_ns_ += times_.map_ns;
+  now_ns_ += times_.mapping.map_ns;
   return true;
 }
 
 bool VirtualDevice::unmap(engine::BufferId) {
-  now_ns_ += times_.unmap_ns;
+  now_ns_ += times_.mapping.unmap_ns;
   return true;
 }
 

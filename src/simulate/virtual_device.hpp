@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/device.hpp"
+#include "engine/memory.hpp"
 #include "engine/policy.hpp"
 #include "simulate/trace.hpp"
 
@@ -14,10 +15,8 @@ namespace refrain::simulate {
 struct DeviceTimes {
   engine::TransferCost host_copy = {.fixed_ns = 0, .ns_per_byte = 0};  // either way
   double device_ns_per_byte = 0;                                       // copies and fills on the device
-  double create_ns = 0;                                                // of pages: cuMemCreate
-  double release_ns = 0;                                               // cuMemRelease
-  double map_ns = 0;                                                   // cuMemMap and cuMemSetAccess
-  double unmap_ns = 0;                                                 // cuMemUnmap
+  // cuMemCreate, cuMemRelease; cuMemMap with cuMemSetAccess, cuMemUnmap.
+  engine::MappingCost mapping;
   // Of an op's own time as recorded, and what it is instead in the graph that brings values back, which
   // itself takes a launch.
   double launch_ns = 0;

@@ -18,7 +18,8 @@ class Program {
   // planning: where what repeats is planned.
   explicit Program(const Settings& settings, guide::Planning* planning = nullptr)
       : device(settings.cap_bytes),
-        guide(planning ? std::make_unique<guide::Guide>(observer, *planning) : nullptr),
+        guide(planning ? std::make_unique<guide::Guide>(observer, *planning, engine::MappingCost{})
+                       : nullptr),
         engine(device, guide ? static_cast<Observer&>(*guide) : observer, settings) {
     device.host_cap_bytes = settings.host_cap_bytes;
     for (std::uint32_t i = 0; i < kClasses; ++i) {

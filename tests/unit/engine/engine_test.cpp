@@ -16,6 +16,30 @@ TEST(Engine, EvictsNothingWithoutPressure) {
   EXPECT_EQ(p.observer.evictions, 0);
 }
 
+TEST(Engine, CallsForMemoryAreCounted) {
+  Program free(kNoCap);
+  chain(free, 10);
+  const MappingCalls& without = free.engine.memory().mapping_calls();
+  EXPECT_EQ(without.created, 11u);
+  EXPECT_EQ(without.mapped, 11u);
+  EXPECT_EQ(without.destroyed + without.unmapped, 0u);
+
+  Program p(4 * kPage);
+  const auto small = chain(p, 10);
+  const MappingCalls under = p.engine.memory().mapping_calls();
+  EXPECT_EQ(under.created, 4u);
+  EXPECT_EQ(under.mapped, 11u);
+  EXPECT_EQ(under.unmapped, 7u);
+  for (const BufferId b : small) p.free(b);
+  chain(p, 0, 3);  // pages of another size
+  const MappingCalls& other = p.engine.memory().mapping_calls();
+  EXPECT_EQ(other.created, 5u);
+  EXPECT_EQ(other.destroyed, 3u);
+  EXPECT_EQ(other.mapped, 12u);
+  const MappingCost cost{.create_ns = 1000, .destroy_ns = 100, .map_ns = 10, .unmap_ns = 1};
+  EXPECT_EQ(cost({.created = 4, .destroyed = 3, .mapped = 2, .unmapped = 1}), 4321);
+}
+
 TEST(Engine, ChainUnderCapComesBackRight) {
   Program p(4 * kPage);
   const auto buffers = chain(p, 20);

@@ -105,6 +105,44 @@ TEST(Guide, APlanThatCostsMoreThanNoneIsGivenUp) {
   EXPECT_LE(program.engine.statistics().replayed_cost_ns, dtr.statistics.replayed_cost_ns * 1.5);
 }
 
+// The first iterations, with which it is compared at first, are short of memory; the later ones are not.
+TEST(Guide, APlanThatCostsMoreThanNoneByNowIsGivenUp) {
+  constexpr int kSteps = 40;
+  const auto train = [](Program& program) {
+    Trainer trainer(program, kLayers);
+    const BufferId ballast = program.allocate(18);
+    program.upload(ballast);
+    for (int step = 0; step < kSteps; ++step) {
+      if (step == 2) program.free(ballast);
+      trainer.step();
+    }
+    trainer.check();
+  };
+  const Ran dtr = run(under(44), false, train);
+  BadPlanning planning;
+  Program program(under(44), &planning);
+  train(program);
+  const Guided& guided = program.guide->totals();
+  EXPECT_EQ(guided.given_up, 1u);
+  EXPECT_GT(guided.planned_ops * kSteps, guided.ops * 5) << "not at once";
+  EXPECT_LT(guided.planned_ops * kSteps, guided.ops * 8) << "at the first rest";
+  EXPECT_EQ(guided.left, 0u);
+  EXPECT_GE(program.engine.statistics().replayed_cost_ns, dtr.statistics.replayed_cost_ns);
+}
+
+TEST(Guide, APlanThatCostsLessIsTakenUpAgainAfterEachRest) {
+  constexpr int kSteps = 40;
+  const Ran planned = run(under(28), true, [](Program& program) {
+    Trainer trainer(program, kLayers);
+    for (int step = 0; step < kSteps; ++step) trainer.step();
+    trainer.check();
+  });
+  EXPECT_EQ(planned.guided.given_up, 0u);
+  EXPECT_EQ(planned.guided.left, 0u);
+  EXPECT_GT(planned.guided.planned_ops * kSteps, planned.guided.ops * (kSteps - 6));
+  EXPECT_LT(planned.guided.planned_ops * kSteps, planned.guided.ops * (kSteps - 3)) << "two rested";
+}
+
 // Of each layer the program keeps a large value that is cheap to have from a small one, which is dear and
 // which it frees at once: the plan keeps the small ones.
 TEST(Guide, AFreedValueStaysWhereThePlanComputesOthersFromIt) {

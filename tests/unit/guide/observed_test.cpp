@@ -99,8 +99,8 @@ TEST_F(Observing, AnIterationBeginsWhereLeastIsHandedOn) {
 
 TEST_F(Observing, ThePlannerIsToldWhatIsConstantAndWhatIsWanted) {
   for (int i = 0; i < 3; ++i) step();
-  const Observed seen =
-      observe(history_, 2 + kLength, kLength, [](std::uint32_t cost_class) { return 100.0 * cost_class; });
+  const Observed seen = observe(
+      history_, 2 + kLength, kLength, [](std::uint32_t cost_class) { return 100.0 * cost_class; }, 0);
   const planner::Iteration& iteration = seen.iteration;
   ASSERT_EQ(planner::problem_of(iteration), "");
   ASSERT_EQ(iteration.ops.size(), kLength);
@@ -125,12 +125,23 @@ TEST_F(Observing, ThePlannerIsToldWhatIsConstantAndWhatIsWanted) {
   EXPECT_EQ(seen.other_leaf_bytes, bytes(kOther)) << "nobody reads it, and it cannot go";
 }
 
+TEST_F(Observing, WhatComesBackTakesItsPagesToo) {
+  for (int i = 0; i < 3; ++i) step();
+  const Observed seen = observe(
+      history_, 2 + kLength, kLength, [](std::uint32_t cost_class) { return 100.0 * cost_class; }, 64);
+  const planner::Iteration& iteration = seen.iteration;
+  EXPECT_EQ(iteration.ops[2].cost_ns, 300) << "the program's own run";
+  EXPECT_EQ(iteration.ops[2].recompute_ns, 364);
+  EXPECT_EQ(iteration.ops[3].recompute_ns, 400) << "what is changed in place keeps its pages";
+}
+
 // Wanted values are seen in the step behind the one that is planned, or, where that is not over, in the one
 // before.
 TEST_F(Observing, WhatTheNextStepReadsIsWantedWhereverTheIterationEnds) {
   for (int i = 0; i < 2; ++i) step();
   for (const std::uint64_t first : {2u, 6u}) {
-    const Observed seen = observe(history_, first, kLength, [](std::uint32_t) { return 1.0; });
+    const Observed seen = observe(
+        history_, first, kLength, [](std::uint32_t) { return 1.0; }, 0);
     EXPECT_TRUE(seen.iteration.values[seen.ops[3].uses[2].output].wanted) << first;
   }
 }

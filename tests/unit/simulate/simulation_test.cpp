@@ -87,11 +87,12 @@ TEST(Simulation, WhatIsWantedAtTheEndIsBroughtBack) {
 }
 
 TEST(Simulation, PageMappingTakesTheTimeItIsGiven) {
-  const Result result = run(chain(10), 1000, {.create_ns = 7, .map_ns = 3});
+  const Result result = run(chain(10), 1000, {.mapping = {.create_ns = 7, .map_ns = 3}});
   EXPECT_EQ(result.total_ns, 2000);
   EXPECT_EQ(result.device_ns, 2000 + 11 * (7 + 3));
   // One goes and comes back: its pages twice in other places, and by a graph of one node instead of a launch.
-  const Result again = run(chain(10), 100, {.map_ns = 3, .unmap_ns = 5, .launch_ns = 50, .node_ns = 20});
+  const Result again =
+      run(chain(10), 100, {.mapping = {.map_ns = 3, .unmap_ns = 5}, .launch_ns = 50, .node_ns = 20});
   EXPECT_EQ(again.evictions, 1u);
   EXPECT_EQ(again.device_ns, 2000 + (100 - 50 + 20) + 50 + 12 * 3 + 2 * 5);
 }

@@ -35,6 +35,17 @@ void Candidates::lower(ValueId value) {
   if (states_[value.index] == State::kIn) change(value, State::kIn);
 }
 
+// What has been lowered since the last decision has its cheap bound from the next one on, whatever is said
+// here.
+void Candidates::raise(ValueId value, double ns, double most_ns) {
+  if (!begun_ || value.index >= states_.size()) return;
+  if (states_[value.index] != State::kIn || is_changed_[value.index]) return;
+  Rank rank = tournament_.rank(value.index);
+  if (rank.numerator == std::numeric_limits<double>::infinity()) return;
+  rank.numerator = std::max(rank.numerator, std::min(rank.numerator + ns, most_ns));
+  tournament_.set_later(value.index, rank);
+}
+
 void Candidates::on_changed(ValueId value) {
   if (begun_) change(value, State::kNew);
 }

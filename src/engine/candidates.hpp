@@ -2,11 +2,12 @@
 // a bound that its true cost is never below, the lowest bound is looked at first, and what has been looked at
 // gets its true cost for a bound, until something may have made it cheaper.
 //
-// Costs of neighbourhoods rise when values are lost, which leaves bounds as they are, true or too low. They
-// fall when a lost value is found again or forgotten: then every resident value that counted it is lowered,
-// by a walk over the lost values around it. Staleness only shrinks when a value is used, which again leaves
-// bounds too low. So the lowest bound never passes over a value that is cheaper; candidates_test.cpp compares
-// with a full scan after every op of random programs.
+// Costs of neighbourhoods rise when values are lost, which leaves bounds as they are, true or too low; those
+// next to an evicted value are raised by what they count it for, or many of them would be looked at in vain.
+// They fall when a lost value is found again or forgotten: then every resident value that counted it is
+// lowered, by a walk over the lost values around it. Staleness only shrinks when a value is used, which again
+// leaves bounds too low. So the lowest bound never passes over a value that is cheaper; candidates_test.cpp
+// compares with a full scan after every op of random programs.
 //
 // Does nothing at all until the first decision: a program without pressure pays nothing.
 #pragma once
@@ -26,6 +27,8 @@ class Candidates {
   void on_absent(ValueId value);
   // A value whose bytes could only be computed can be copied now, or will never be needed again.
   void on_found(ValueId value);
+  // It costs so much more from now on, but never more than most_ns: until something is found that it counts.
+  void raise(ValueId value, double ns, double most_ns);
   // What is cheap to have of it has changed.
   void on_changed(ValueId value);
   // All may have become cheaper. residents: every resident value.

@@ -184,6 +184,7 @@ class Engine final : private Lineage::Collector {
   bool choose(Bytes need_bytes, bool reserved, Eviction& why, ValueId& victim);
   Rank least(ValueId value) const;
   void consider(ValueId value, bool reserved, Eviction& why, ValueId& victim);
+  void raise_neighbours(ValueId lost);
   void choose_any(bool reserved, Eviction& why, ValueId& victim);
   void consider_any(ValueId value, bool reserved, Eviction& why, ValueId& victim);
   Evicted evict(ValueId value, Eviction& eviction);
@@ -290,8 +291,9 @@ class Engine final : private Lineage::Collector {
   std::vector<Product> products_;  // of the plan that is being carried out, in order
   std::vector<ValueId> brought_;   // copied in, until flush has succeeded
   std::vector<BufferId> instance_storage_;
-  std::vector<ValueId> aside_;  // leaves that the op being prepared will overwrite, copied to scratch
-  std::vector<ValueId> lost_;   // what an op needs and is evicted; what it overwrote (kept for its capacity)
+  std::vector<ValueId> aside_;       // leaves that the op being prepared will overwrite, copied to scratch
+  std::vector<ValueId> neighbours_;  // of raise_neighbours
+  std::vector<ValueId> lost_;  // what an op needs and is evicted; what it overwrote (kept for its capacity)
   std::vector<BufferUse> everything_;  // what a barrier touches (kept for its capacity)
   std::vector<OpUse> op_uses_;         // scratch of commit, kept for its capacity
   Bytes freed_leaf_bytes_ = 0;         // needed when they were freed, since these were last counted

@@ -117,7 +117,8 @@ void Engine::consider(ValueId id, bool reserved, Eviction& why, ValueId& victim)
   const bool drop = may_drop(v) && !(offload && prefer_offload_);
   if ((v.reserves != 0) != reserved || v.refused == attempt_ || !may_leave(v) || (!drop && !offload))
     return candidates_.set_aside(id, least(id));
-  const Candidate candidate = policy_.weigh(id, drop, offload);
+  const double most_ns = policy_.cost_ns_at(id, why.runner_up_score, now_ns_);
+  const Candidate candidate = policy_.weigh(id, drop, offload, most_ns);
   // What may leave in one way less than usual may be cheaper the next time.
   const bool as_usual = drop != v.leaf() && offload == offloads(v) && policy_.keeps_weights();
   candidates_.set_aside(id, as_usual ? candidate.rank : least(id));
@@ -130,6 +131,16 @@ void Engine::consider(ValueId id, bool reserved, Eviction& why, ValueId& victim)
     victim = id;
   } else {
     why.runner_up_score = std::min(why.runner_up_score, score);
+  }
+}
+
+// Those that count its op from now on are worth more than was known: they are looked at later.
+void Engine::raise_neighbours(ValueId lost) {
+  policy_.find_counting(lost, neighbours_);
+  const double ns = neighbours_.empty() ? 0 : lineage_.cost_ns(lineage_.op(lineage_.value(lost).producer));
+  for (const ValueId id : neighbours_) {
+    const Value& v = lineage_.value(id);
+    if (v.resident()) candidates_.raise(id, ns, offloads(v) ? policy_.offload_cost_ns(v) : Policy::kAnyCost);
   }
 }
 
@@ -171,6 +182,7 @@ Engine::Evicted Engine::evict(ValueId id, Eviction& eviction) {
   }
   v.let_go = false;
   const BufferId buffer = displace(id);
+  if (!v.at_hand()) raise_neighbours(id);
   if (!memory_.buffer(buffer).program) memory_.give_back(buffer);
   if (!current) return Evicted::kDone;  // not the program's to know
   ++statistics_.evictions;

@@ -40,6 +40,7 @@ OpId Lineage::add_op(Payload payload, std::uint32_t cost_class, std::span<const 
   op.payload = payload;
   op.cost_class = cost_class;
   op.kept_outputs = 0;
+  op.absent_outputs = 0;
   op.alive = true;
   op.uses.assign(uses.begin(), uses.end());
   for (OpUse& use : op.uses) {
@@ -51,9 +52,19 @@ OpId Lineage::add_op(Payload payload, std::uint32_t cost_class, std::span<const 
     if (use.output) {
       values_[use.output.index].producer = id;
       ++op.kept_outputs;
+      if (!values_[use.output.index].resident()) ++op.absent_outputs;
     }
   }
   return id;
+}
+
+void Lineage::set_location(ValueId id, BufferId location) {
+  Value& v = values_[id.index];
+  if (v.producer && v.resident() != static_cast<bool>(location)) {
+    Op& op = ops_[v.producer.index];
+    location ? --op.absent_outputs : ++op.absent_outputs;
+  }
+  v.location = location;
 }
 
 void Lineage::retire(ValueId id) {
@@ -77,6 +88,7 @@ void Lineage::detach_from_producer(ValueId id) {
   for (OpUse& use : op.uses) {
     if (use.output == id) use.output = {};
   }
+  if (!v.resident()) --op.absent_outputs;
   if (--op.kept_outputs == 0) dying_ops_.push_back(v.producer);
   v.producer = {};
 }
@@ -157,12 +169,15 @@ const char* Lineage::check_invariants() const {
   for (const Op& op : ops_) {
     if (!op.alive) continue;
     std::uint32_t outputs = 0;
+    std::uint32_t absent = 0;
     for (const OpUse& use : op.uses) {
       outputs += use.output ? 1 : 0;
+      absent += use.output && !values_[use.output.index].resident() ? 1 : 0;
       if (use.input && !values_[use.input.index].alive) return "an op's input is gone";
       if (use.output && !values_[use.output.index].alive) return "an op's output is gone";
     }
     if (outputs == 0 || outputs != op.kept_outputs) return "an op's count of kept outputs is wrong";
+    if (absent != op.absent_outputs) return "an op's count of absent outputs is wrong";
   }
   return nullptr;
 }

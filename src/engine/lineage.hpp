@@ -13,13 +13,16 @@
 
 namespace refrain::engine {
 
-struct Value {
+// What a walk through the lineage looks at comes first: one cache line of a value, one of an op.
+struct alignas(64) Value {
   BufferId
       home;  // the buffer it was written to; after a free or an overwrite that buffer holds something else
   BufferId location;  // where its bytes are now; none: evicted, or dropped
   HostId host;        // a copy of its bytes in host memory; none: there is none
   OpId producer;      // none: a leaf
   Bytes bytes = 0;
+  std::vector<OpId> consumers;  // ops that have it among their inputs
+  double last_access_ns = 0;    // on the engine's clock of op time
   bool alive = false;
   bool current = false;       // the program can read it: it is what its home holds
   bool to_compare = false;    // with the digest, when it comes back from where it is going
@@ -32,9 +35,7 @@ struct Value {
   std::uint32_t reserves = 0;           // above 0: may leave only by a copy to the host
   std::uint64_t refused = 0;            // the last attempt at making room that could not evict it
   std::uint32_t resident_position = 0;  // in Engine's list of resident values, while it has a location
-  double last_access_ns = 0;            // on the engine's clock of op time
   Digest digest;                        // of its bytes, where digested
-  std::vector<OpId> consumers;          // ops that have it among their inputs
 
   bool resident() const noexcept { return static_cast<bool>(location); }
   // It will be at hand until something is done about it: what is resident only on the way to something else
@@ -57,10 +58,11 @@ struct OpUse {
   bool whole = false;  // every byte is written
 };
 
-struct Op {
+struct alignas(64) Op {
   Payload payload = 0;
   std::uint32_t cost_class = 0;
   std::uint32_t kept_outputs = 0;
+  std::uint32_t absent_outputs = 0;  // of those: not resident
   bool alive = false;
   std::vector<OpUse> uses;
   std::uint64_t visited = 0;  // stamp of the last graph walk that saw it
@@ -85,6 +87,8 @@ class Lineage {
   // Takes the uses, links inputs to the op and outputs to their producer.
   OpId add_op(Payload payload, std::uint32_t cost_class, std::span<const OpUse> uses);
 
+  // none: it is no longer resident.
+  void set_location(ValueId id, BufferId location);
   // The program can no longer read the value. Collects it where nothing needs it.
   void retire(ValueId id);
   // Forgets how the value was made: it becomes a leaf.

@@ -13,6 +13,7 @@
 // Where a value may be offloaded and that costs less than computing it again, its transfers are the cost.
 #pragma once
 
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -46,9 +47,17 @@ class Policy {
  public:
   Policy(Lineage& lineage, PolicyKind kind) : lineage_(lineage), kind_(kind), classes_(lineage) {}
 
+  static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
   TransferCost transfer;
 
-  Candidate weigh(ValueId value, bool may_drop, bool may_offload);
+  // Of one that costs more than most_ns only this is known: its rank is then below the true one.
+  Candidate weigh(ValueId value, bool may_drop, bool may_offload, double most_ns = kAnyCost);
+  // What the value may cost to have that score.
+  double cost_ns_at(ValueId value, double score, double now_ns) const;
+  // The values that count the op of one that has just been lost, and did not before; each once.
+  void find_counting(ValueId lost, std::vector<ValueId>& found);
+  // Out and back; with a copy on the host already, only back.
+  double offload_cost_ns(const Value& v) const { return transfer(v.bytes) * (v.host ? 1 : 2); }
   // Of the same value if all around it were there: never above the true one, and cheap to have.
   Rank least(ValueId value, bool may_ever_drop, bool may_ever_offload) const;
   // Whether one that was weighed stays so until something around it changes (candidates.hpp).
@@ -74,10 +83,10 @@ class Policy {
 
  private:
   Rank rank_of(const Value& v, double cost_ns) const;
-  double recompute_cost_ns(ValueId value);
-  double neighbourhood_cost_ns(ValueId value, bool with_descendants);
-  void visit_ancestors(std::uint64_t stamp, double& cost_ns);
-  void visit_descendants(std::uint64_t stamp, double& cost_ns);
+  double recompute_cost_ns(ValueId value, double most_ns);
+  double neighbourhood_cost_ns(ValueId value, bool with_descendants, double most_ns);
+  void visit_ancestors(std::uint64_t stamp, double most_ns, double& cost_ns);
+  void visit_descendants(std::uint64_t stamp, double most_ns, double& cost_ns);
 
   Lineage& lineage_;
   PolicyKind kind_;

@@ -11,7 +11,7 @@ namespace refrain::engine {
 void Engine::place(ValueId id, BufferId buffer) {
   Value& v = lineage_.value(id);
   if (v.current) away_bytes_ -= v.bytes;
-  v.location = buffer;
+  lineage_.set_location(id, buffer);
   v.resident_position = static_cast<std::uint32_t>(residents_.size());
   residents_.push_back(id);
   memory_.buffer(buffer).held = id;
@@ -24,7 +24,7 @@ BufferId Engine::displace(ValueId id) {
   Value& v = lineage_.value(id);
   const BufferId buffer = v.location;
   if (v.current) away_bytes_ += v.bytes;
-  v.location = {};
+  lineage_.set_location(id, {});
   memory_.buffer(buffer).held = {};
   residents_[v.resident_position] = residents_.back();
   lineage_.value(residents_.back()).resident_position = v.resident_position;

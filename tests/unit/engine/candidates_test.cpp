@@ -145,6 +145,9 @@ class RandomProgram {
       }
     }
     if (!read_only) add({.buffer = out, .written = true, .whole = random_() % 4 != 0});
+    // A second result.
+    if (!read_only && !buffers_.empty() && random_() % 4 == 0)
+      add({.buffer = buffers_[random_() % buffers_.size()], .written = true, .whole = true});
     FakeOp fake;
     std::vector<BufferId> bound;
     for (const BufferUse& use : uses) {

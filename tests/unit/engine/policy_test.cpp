@@ -46,6 +46,43 @@ TEST(Policy, EachRanksByItsOwnMeasure) {
   EXPECT_EQ(first_to_go(PolicyKind::kDtrEq, made), "cheap");
 }
 
+// From x by two ops: a and b, then c from a, which it reads twice, and b. Lost: a.
+TEST(Policy, WhatStandsNextToALostValueCountsItsOpOnce) {
+  struct Nothing final : Lineage::Collector {
+    void on_value_dead(ValueId) override {}
+    void on_op_dead(Payload) override {}
+  } collector;
+  Lineage lineage(collector);
+  const auto value = [&](std::uint32_t number) {
+    const ValueId id = lineage.add_value(BufferId{number}, 1);
+    lineage.set_location(id, BufferId{number});
+    return id;
+  };
+  const ValueId x = value(0), a = value(1), b = value(2), c = value(3);
+  const auto in = [](ValueId id) { return OpUse{.input = id, .output = {}}; };
+  const auto out = [](ValueId id) { return OpUse{.input = {}, .output = id}; };
+  const std::vector<OpUse> first = {in(x), in(x), out(a), out(b)};
+  const std::vector<OpUse> second = {in(a), in(a), in(b), out(c)};
+  lineage.add_op(0, 0, first);
+  lineage.add_op(1, 0, second);
+  const auto counting = [&](PolicyKind kind) {
+    std::vector<ValueId> found;
+    Policy(lineage, kind).find_counting(a, found);
+    std::vector<std::uint32_t> numbers;
+    for (const ValueId id : found) numbers.push_back(id.index);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  };
+  using Numbers = std::vector<std::uint32_t>;
+  lineage.set_location(a, {});
+  EXPECT_EQ(counting(PolicyKind::kDtr), (Numbers{x.index, c.index}));
+  EXPECT_EQ(counting(PolicyKind::kMsps), Numbers{c.index}) << "only what is made from it";
+  EXPECT_EQ(counting(PolicyKind::kDtrLocal), Numbers{});
+  EXPECT_EQ(counting(PolicyKind::kLru), Numbers{}) << "whose ranks are no costs";
+  lineage.set_location(b, {});
+  EXPECT_EQ(counting(PolicyKind::kDtr), Numbers{}) << "the op is counted for b already";
+}
+
 TEST(Policy, StalenessCountsForDtrAndNotForMsps) {
   // 8 us for a page that was last used 18 us ago, or 3 us for one that was used 1 us ago.
   const std::vector<Made> made = {

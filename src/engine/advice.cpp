@@ -7,7 +7,7 @@
 namespace refrain::engine {
 
 // Also where it is not resident now: it may be made on the way to something else.
-void Engine::let_go(BufferId buffer) {
+void Engine::let_go(BufferId buffer, bool to_host) {
   const Buffer& b = memory_.buffer(buffer);
   const ValueId current = b.program ? b.current : b.held;
   if (!current || lineage_.value(current).let_go) return;
@@ -17,6 +17,7 @@ void Engine::let_go(BufferId buffer) {
                   [this](ValueId id) { return !lineage_.value(id).alive || !lineage_.value(id).let_go; });
   }
   lineage_.value(current).let_go = true;
+  lineage_.value(current).to_host = to_host;
   let_go_.push_back(current);
 }
 
@@ -52,7 +53,7 @@ bool Engine::give_up(ValueId id, Bytes need_bytes) {
   describe_need(need_bytes, why);
   const Candidate candidate = policy_.weigh(id, may_drop(v) && !(offload && prefer_offload_), offload);
   why.score = why.runner_up_score = policy_.score(candidate.rank, now_ns_);
-  why.leave = candidate.leave;
+  why.leave = v.to_host && offload ? Leave::kOffload : candidate.leave;
   why.candidates = static_cast<std::uint32_t>(let_go_.size());
   if (evict(id, why) == Evicted::kDone) return true;
   v.refused = attempt_;

@@ -91,8 +91,8 @@ class Engine final : private Lineage::Collector {
   // is passed over.
   // When room is needed, what is in the buffer goes before anything else, in the order of these calls, if it
   // may go at all; until an op reads it or it is brought back.
-  // In a buffer that the program has freed: what was kept there.
-  void let_go(BufferId buffer);
+  // In a buffer that the program has freed: what was kept there. to_host: by a copy, where that is possible.
+  void let_go(BufferId buffer, bool to_host = false);
   void forget_let_go();  // of all
   // What is in the buffers, all of it at once, in room that is free or that what was let go leaves.
   // kOutOfMemory: not all of it fits there, which nobody is told. kCorrupt is to be treated as from
@@ -128,6 +128,7 @@ class Engine final : private Lineage::Collector {
     candidates_.reset();
   }
   const TransferCost& transfer_cost() const noexcept { return policy_.transfer; }
+  const Settings& settings() const noexcept { return settings_; }
   const HostMemory& host_memory() const noexcept { return host_; }
   const Trust& trust() const noexcept { return trust_; }
   const Memory& memory() const noexcept { return memory_; }

@@ -30,6 +30,7 @@ struct alignas(64) Value {
   bool digested = false;
   bool going = false;                   // the op that is being prepared is about to overwrite it
   bool let_go = false;                  // in Engine's list of what goes first
+  bool to_host = false;                 // and then by way of the host, where that is possible
   std::uint32_t in_place_depth = 0;     // how many older versions of its buffer it was made from in place
   std::uint32_t locks = 0;              // above 0: must stay where it is
   std::uint32_t reserves = 0;           // above 0: may leave only by a copy to the host

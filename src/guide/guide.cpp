@@ -100,13 +100,16 @@ void Guide::ask_for_plan(const engine::Engine& engine) {
   if (found_length_ == 0) return;
   const std::size_t length = std::exchange(found_length_, 0);
   if (found_first_ < history_.first() || times_asked_ == kMostAsked) return;
-  pending_ = observe(
-      history_, found_first_, length,
-      [this](std::uint32_t cost_class) {
-        const auto cost = costs_.find(cost_class);
-        return cost == costs_.end() ? 0.0 : cost->second;
-      },
-      mapping_.map_ns + mapping_.unmap_ns);
+  const Prices prices{
+      .op_ns =
+          [this](std::uint32_t cost_class) {
+            const auto cost = costs_.find(cost_class);
+            return cost == costs_.end() ? 0.0 : cost->second;
+          },
+      .mapping_ns = mapping_.map_ns + mapping_.unmap_ns,
+      .transfer = engine.transfer_cost(),
+      .offload = engine.settings().host_cap_bytes > 0 ? engine.settings().offload : engine::Offload::kOff};
+  pending_ = observe(history_, found_first_, length, prices);
   if (!planner::problem_of(pending_.iteration).empty()) return;
   const engine::Memory& memory = engine.memory();
   const auto others =
@@ -270,14 +273,14 @@ void Guide::leave() {
 
 void Guide::note(std::span<const planner::Action> actions) {
   for (const planner::Action action : actions) {
-    if (action.kind == planner::Action::Kind::kDrop) {
-      bound_[action.index].planned = false;
-      todo_.push_back({.drop = true, .value = bound_[action.index]});
-      continue;
-    }
-    for (const planner::ValueIndex value : observed_.iteration.ops[action.index].writes) {
-      bound_[value].planned = true;
-      todo_.push_back({.drop = false, .value = bound_[value]});
+    const auto add = [&](planner::ValueIndex value) {
+      bound_[value].planned = !action.drops();
+      todo_.push_back({.kind = action.kind, .value = bound_[value]});
+    };
+    if (action.kind != planner::Action::Kind::kRecompute) {
+      add(action.index);
+    } else {
+      for (const planner::ValueIndex value : observed_.iteration.ops[action.index].writes) add(value);
     }
   }
 }
@@ -290,11 +293,13 @@ engine::Status Guide::carry_out(engine::Engine& engine) {
     const BufferId buffer = todo.value.buffer;
     const std::uint64_t number = todo.value.number;
     if (number == 0) continue;
-    if (todo.drop && history_.freed(buffer) == number) engine.let_go(buffer);
+    const bool drops = planner::Action{.kind = todo.kind}.drops();
+    const bool to_host = todo.kind == planner::Action::Kind::kOffload;
+    if (drops && history_.freed(buffer) == number) engine.let_go(buffer, to_host);
     if (history_.current(buffer).number != number) continue;
-    if (todo.drop) {
+    if (drops) {
       std::erase(wanted_, buffer);
-      engine.let_go(buffer);
+      engine.let_go(buffer, to_host);
     } else {
       wanted_.push_back(buffer);
     }

@@ -130,7 +130,7 @@ class Guide final : public engine::Observer {
   std::uint64_t rest_until_ = 0;  // op; not above what has been: no rest is on
   bool resting_ = false;
   struct Todo {
-    bool drop;
+    planner::Action::Kind kind;
     Bound value;
   };
   std::vector<Todo> todo_;

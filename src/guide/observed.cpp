@@ -18,9 +18,8 @@ bool same_part(const Known& early, const Known& late, std::uint64_t begin, std::
 
 class Builder {
  public:
-  Builder(const History& history, std::uint64_t first, std::size_t length,
-          const std::function<double(std::uint32_t)>& costs, double mapping_ns)
-      : history_(history), first_(first), length_(length), costs_(costs), mapping_ns_(mapping_ns) {}
+  Builder(const History& history, std::uint64_t first, std::size_t length, const Prices& prices)
+      : history_(history), first_(first), length_(length), prices_(prices) {}
 
   Observed run() {
     for (std::uint64_t op = first_; op < first_ + length_; ++op) add(history_.at(op));
@@ -34,7 +33,7 @@ class Builder {
  private:
   void add(const Record& record) {
     planner::Op op;
-    op.cost_ns = op.recompute_ns = std::llround(std::max(0.0, costs_(record.cost_class)));
+    op.cost_ns = op.recompute_ns = std::llround(std::max(0.0, prices_.op_ns(record.cost_class)));
     op.replayable = record.replayable;
     Observed::Op known{.shape = record.shape, .uses = {}};
     for (const RecordedUse& use : record.uses) {
@@ -57,7 +56,8 @@ class Builder {
       const bool in_place = names.input != kNoValue && kept_in_place_[names.input];
       const planner::ValueIndex made = new_value(in_place ? 0 : use.bytes, false);
       kept_in_place_[made] = in_place;
-      if (!in_place) op.recompute_ns += std::llround(mapping_ns_);
+      if (!in_place) out_.iteration.values[made].restore_ns = restore_ns(use.bytes, op.replayable);
+      if (!in_place) op.recompute_ns += std::llround(prices_.mapping_ns);
       op.writes.push_back(made);
       if (use.use.undefined) continue;
       names.output = made;
@@ -68,6 +68,13 @@ class Builder {
     }
     out_.iteration.ops.push_back(std::move(op));
     out_.ops.push_back(std::move(known));
+  }
+
+  // Out and back: the next iteration makes another one.
+  std::int64_t restore_ns(Bytes bytes, bool replayable) const {
+    const bool may = prices_.offload == engine::Offload::kAuto ||
+                     (prices_.offload == engine::Offload::kLeaves && !replayable);
+    return may ? std::llround(2 * prices_.transfer(bytes) + prices_.mapping_ns) : planner::kNoRestore;
   }
 
   planner::ValueIndex input(const RecordedUse& use) {
@@ -109,8 +116,7 @@ class Builder {
   const History& history_;
   const std::uint64_t first_;
   const std::size_t length_;
-  const std::function<double(std::uint32_t)>& costs_;
-  const double mapping_ns_;
+  const Prices& prices_;
   Observed out_;
   std::unordered_map<std::uint64_t, planner::ValueIndex> by_number_;
   std::vector<Known> constants_;
@@ -170,9 +176,8 @@ std::uint64_t boundary(const History& history, std::size_t length) {
   return best;
 }
 
-Observed observe(const History& history, std::uint64_t first, std::size_t length,
-                 const std::function<double(std::uint32_t)>& costs, double mapping_ns) {
-  return Builder(history, first, length, costs, mapping_ns).run();
+Observed observe(const History& history, std::uint64_t first, std::size_t length, const Prices& prices) {
+  return Builder(history, first, length, prices).run();
 }
 
 }  // namespace refrain::guide

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "engine/policy.hpp"
 #include "guide/history.hpp"
 #include "planner/iteration.hpp"
 
@@ -35,9 +36,16 @@ bool repeats(const History& history, std::size_t length);
 // begins there, and is over.
 std::uint64_t boundary(const History& history, std::size_t length);
 
-// The iteration of `length` ops that begins at `first`. costs: of a cost class, in ns. mapping_ns: what it
-// takes to have pages for a value that is brought back, beside computing it.
-Observed observe(const History& history, std::uint64_t first, std::size_t length,
-                 const std::function<double(std::uint32_t)>& costs, double mapping_ns);
+// What the planner is told that things take.
+struct Prices {
+  std::function<double(std::uint32_t)> op_ns;  // of a cost class
+  double mapping_ns = 0;                       // pages for a value that is brought back, and taking them away
+  // A copy to the host or back, of what may be copied there.
+  engine::TransferCost transfer{};
+  engine::Offload offload = engine::Offload::kOff;
+};
+
+// The iteration of `length` ops that begins at `first`.
+Observed observe(const History& history, std::uint64_t first, std::size_t length, const Prices& prices);
 
 }  // namespace refrain::guide

@@ -10,6 +10,7 @@ namespace {
 struct Machine {
   const Iteration& iteration;
   std::set<ValueIndex> there;
+  std::set<ValueIndex> copied{};
   std::int64_t bytes = 0;
   Checked result{};
 
@@ -37,6 +38,24 @@ struct Machine {
     return run(index, cap_bytes);
   }
 
+  std::string restore(ValueIndex value, std::int64_t cap_bytes) {
+    if (!copied.contains(value)) return "value " + std::to_string(value) + " is restored without a copy";
+    result.total_ns += iteration.values[value].restore_ns;
+    add(value);
+    result.peak_bytes = std::max(result.peak_bytes, bytes);
+    if (bytes > cap_bytes)
+      return "value " + std::to_string(value) + " needs " + std::to_string(bytes) + " bytes of " +
+             std::to_string(cap_bytes);
+    return {};
+  }
+
+  std::string offload(ValueIndex value) {
+    if (iteration.values[value].restore_ns == kNoRestore)
+      return "value " + std::to_string(value) + " cannot be restored";
+    copied.insert(value);
+    return drop(value);
+  }
+
   std::string drop(ValueIndex value) {
     if (iteration.values[value].constant) return "value " + std::to_string(value) + " is constant";
     if (there.erase(value) == 0) return "value " + std::to_string(value) + " is dropped and not there";
@@ -48,7 +67,7 @@ struct Machine {
 }  // namespace
 
 Checked check_schedule(const Iteration& iteration, const Schedule& schedule, std::int64_t cap_bytes) {
-  Machine machine{iteration, {}};
+  Machine machine{.iteration = iteration, .there = {}};
   for (ValueIndex value = 0; value < iteration.values.size(); ++value)
     if (iteration.values[value].constant) machine.add(value);
   machine.result.peak_bytes = machine.bytes;
@@ -56,10 +75,15 @@ Checked check_schedule(const Iteration& iteration, const Schedule& schedule, std
   for (std::size_t i = 0; i < schedule.actions.size() && machine.result.problem.empty(); ++i) {
     const auto [kind, index] = schedule.actions[i];
     std::string problem;
-    if (index >= (kind == Action::Kind::kDrop ? iteration.values.size() : iteration.ops.size())) {
+    const bool of_op = kind == Action::Kind::kRun || kind == Action::Kind::kRecompute;
+    if (index >= (of_op ? iteration.ops.size() : iteration.values.size())) {
       problem = "no such index: " + std::to_string(index);
     } else if (kind == Action::Kind::kDrop) {
       problem = machine.drop(index);
+    } else if (kind == Action::Kind::kOffload) {
+      problem = machine.offload(index);
+    } else if (kind == Action::Kind::kRestore) {
+      problem = machine.restore(index, cap_bytes);
     } else if (kind == Action::Kind::kRecompute) {
       problem = machine.recompute(index, next, cap_bytes);
     } else if (index != next++) {

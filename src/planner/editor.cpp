@@ -11,7 +11,22 @@ constexpr int kDeepest = 2000;  // ancestors in a row: a bound on the call stack
 double Editor::cost_of(ValueIndex value, RunId before, double limit_ns) {
   ++visit_;
   recipe_.clear();
-  return cost_of_running(timeline_.producer_of(value), before, limit_ns, 0);
+  const double restoring = cost_of_restoring(value);
+  const double running =
+      cost_of_running(timeline_.producer_of(value), before, std::min(limit_ns, restoring), 0);
+  if (running < kNever || restoring >= limit_ns) return running;
+  restore(value);
+  return restoring;
+}
+
+double Editor::cost_of_restoring(ValueIndex value) const {
+  const std::int64_t ns = iteration_.values[value].restore_ns;
+  return ns == kNoRestore ? kNever : static_cast<double>(ns);
+}
+
+void Editor::restore(ValueIndex value) {
+  recipe_.push_back(timeline_.restore_of(value));
+  visited_[value] = visit_;
 }
 
 // Appends to the recipe what makes it so; leaves the recipe as it was where the answer is kNever.
@@ -41,9 +56,14 @@ double Editor::cost_of_having(ValueIndex value, RunId before, double limit_ns, i
   if (next < events.size() && !events[next].write) return 0;  // kept anyway
   const double keeping = cost_of_keeping(value, events[next - 1].run, before);
   if (keeping == 0) return 0;
+  const double restoring = cost_of_restoring(value);
+  const double otherwise = std::min(keeping, restoring);
   const double running =
-      cost_of_running(timeline_.producer_of(value), before, std::min(limit_ns, keeping), depth);
-  return running < kNever ? running : keeping < limit_ns ? keeping : kNever;
+      cost_of_running(timeline_.producer_of(value), before, std::min(limit_ns, otherwise), depth);
+  if (running < kNever) return running;
+  if (otherwise >= limit_ns) return kNever;
+  if (restoring < keeping) restore(value);
+  return otherwise;
 }
 
 double Editor::cost_of_keeping(ValueIndex value, RunId from, RunId before) const {

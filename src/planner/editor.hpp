@@ -32,7 +32,8 @@ class Editor {
   void set_keep_weight(double weight) { keep_weight_ = weight; }
 
   // What recomputing the value right before the run is expected to cost, with the ancestors that are cheaper
-  // to recompute than to keep; kNever when it is not below the limit, or not possible.
+  // to recompute than to keep, or restoring it where that is cheaper; kNever when it is not below the limit,
+  // or not possible.
   double cost_of(ValueIndex value, RunId before, double limit_ns);
   // Does it. What became superfluous is removed: earlier recomputations that nobody reads any more, later
   // ones that the cap does not need.
@@ -59,6 +60,8 @@ class Editor {
   double cost_of_having(ValueIndex value, RunId before, double limit_ns, int depth);
   double cost_of_running(OpIndex op, RunId before, double limit_ns, int depth);
   double cost_of_keeping(ValueIndex value, RunId from, RunId before) const;
+  double cost_of_restoring(ValueIndex value) const;
+  void restore(ValueIndex value);
   void note_others(RunId run);
   bool is_unread(RunId run) const;
   void insert(OpIndex op, RunId before);

@@ -25,7 +25,7 @@ std::optional<std::span<const Action>> Follower::before(std::uint64_t identity) 
 std::span<const Action> Follower::after() {
   if (lost_) return {};
   std::size_t end = position_;
-  while (end < schedule_.actions.size() && schedule_.actions[end].kind == Action::Kind::kDrop) ++end;
+  while (end < schedule_.actions.size() && schedule_.actions[end].drops()) ++end;
   // After the last op, what is recomputed for the end of the iteration belongs to it too.
   return take(next_op_ == identities_.size() ? schedule_.actions.size() : end);
 }

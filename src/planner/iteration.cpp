@@ -32,6 +32,7 @@ std::string problem_of_op(const Iteration& iteration, const Op& op, std::vector<
 std::string problem_of(const Iteration& iteration) {
   std::vector<bool> written;
   for (const Value& value : iteration.values) {
+    if (value.restore_ns < 0) return "value " + std::to_string(written.size()) + ": a negative cost";
     if (value.bytes < 0) return "value " + std::to_string(written.size()) + ": negative bytes";
     written.push_back(value.constant);
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@ namespace refrain::planner {
 using OpIndex = std::uint32_t;
 using ValueIndex = std::uint32_t;
 
+inline constexpr std::int64_t kNoRestore = std::numeric_limits<std::int64_t>::max();
+
 struct Value {
   std::int64_t bytes = 0;
+  // Of having it again without running its op: by a copy elsewhere, made when it was dropped, and back.
+  std::int64_t restore_ns = kNoRestore;
   bool constant = false;    // written by no op: there from the start, and always
   bool wanted = false;      // must be there when the iteration ends
   OpIndex freed_after = 0;  // the op after which the program lets go of it; the number of ops: never. Only
@@ -24,7 +29,7 @@ struct Value {
 struct Op {
   std::int64_t cost_ns = 0;       // of the program's own run
   std::int64_t recompute_ns = 0;  // of running it again, with all that has to be done along with it
-  bool replayable = true;         // false: what it writes can only be kept
+  bool replayable = true;         // false: what it writes can only be kept, or restored
   std::vector<ValueIndex> reads;  // each once
   std::vector<ValueIndex> writes;
 };
@@ -39,9 +44,11 @@ struct Iteration {
 std::string problem_of(const Iteration& iteration);
 
 struct Action {
-  enum class Kind : std::uint8_t { kRun, kRecompute, kDrop };
+  // kOffload: to drop, with a copy for the restore that comes next.
+  enum class Kind : std::uint8_t { kRun, kRecompute, kDrop, kOffload, kRestore };
   Kind kind = Kind::kRun;
-  std::uint32_t index = 0;  // of an op to run or to recompute, of a value to drop
+  std::uint32_t index = 0;  // of an op to run or to recompute, of a value for the others
+  bool drops() const { return kind == Kind::kDrop || kind == Kind::kOffload; }
 };
 
 // Carried out in order. What an op writes is there from then on, until it is dropped.

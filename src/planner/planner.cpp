@@ -179,9 +179,8 @@ void Planner::fill(std::size_t tries) {
   const auto all = timeline.recomputations();
   for (std::size_t i = 0; i < tries && i < all.size(); ++i) {
     const RunId run = all[tries < all.size() ? random_() % all.size() : i];
-    order.emplace_back(
-        -(0.5 + uniform(random_)) * static_cast<double>(iteration_.ops[timeline.op_of(run)].recompute_ns),
-        run);
+    order.emplace_back(-(0.5 + uniform(random_)) * static_cast<double>(timeline.cost_ns(timeline.op_of(run))),
+                       run);
   }
   std::sort(order.begin(), order.end());
   for (const auto& [price, run] : order)
@@ -203,25 +202,35 @@ Schedule Planner::schedule() const {
   // Backwards: what is read later is kept, all else is dropped where it is read or written last.
   std::vector<bool> read_later;
   for (const Value& value : iteration_.values) read_later.push_back(value.wanted || value.constant);
-  std::vector<std::vector<ValueIndex>> dropped(best_.size());
+  std::vector<bool> restored_next(iteration_.values.size());
+  std::vector<std::vector<Action>> dropped(best_.size());
+  const Timeline& timeline = editor_.timeline();
   for (std::size_t i = best_.size(); i-- > 0;) {
-    const Op& op = iteration_.ops[best_[i]];
-    for (ValueIndex value : op.writes) {
-      if (!read_later[value]) dropped[i].push_back(value);
+    const auto drop = [&](ValueIndex value) {
+      if (!read_later[value])
+        dropped[i].push_back({restored_next[value] ? Action::Kind::kOffload : Action::Kind::kDrop, value});
+    };
+    for (ValueIndex value : timeline.writes(best_[i])) {
+      drop(value);
       read_later[value] = false;
+      restored_next[value] = timeline.is_restore(best_[i]);
     }
-    for (ValueIndex value : op.reads) {
-      if (!read_later[value]) dropped[i].push_back(value);
+    for (ValueIndex value : timeline.reads(best_[i])) {
+      drop(value);
       read_later[value] = true;
     }
   }
   Schedule schedule;
   OpIndex next = 0;
   for (std::size_t i = 0; i < best_.size(); ++i) {
-    const bool first = best_[i] == next;
-    if (first) ++next;
-    schedule.actions.push_back({first ? Action::Kind::kRun : Action::Kind::kRecompute, best_[i]});
-    for (ValueIndex value : dropped[i]) schedule.actions.push_back({Action::Kind::kDrop, value});
+    if (timeline.is_restore(best_[i])) {
+      schedule.actions.push_back({Action::Kind::kRestore, timeline.restored_by(best_[i])});
+    } else {
+      const bool first = best_[i] == next;
+      if (first) ++next;
+      schedule.actions.push_back({first ? Action::Kind::kRun : Action::Kind::kRecompute, best_[i]});
+    }
+    schedule.actions.insert(schedule.actions.end(), dropped[i].begin(), dropped[i].end());
   }
   schedule.total_ns = base_ns_ + best_ns_;
   schedule.peak_bytes = best_peak_bytes_;

@@ -11,7 +11,7 @@ namespace refrain::planner {
 Timeline::Timeline(const Iteration& iteration) : op_count_(static_cast<OpIndex>(iteration.ops.size())) {
   for (const Value& value : iteration.values) {
     value_bytes_.push_back(value.bytes);
-    droppable_bytes_.push_back(0);
+    droppable_bytes_.push_back(value.restore_ns < kNoRestore ? value.bytes : 0);
     if (value.constant) constant_bytes_ += value.bytes;
   }
   producer_.assign(iteration.values.size(), op_count_);
@@ -45,6 +45,13 @@ Timeline::Timeline(const Iteration& iteration) : op_count_(static_cast<OpIndex>(
     runs_.push_back({op, op, 0});
     stages_[op] = {{op}, {constant_bytes_}};
     refresh_stage(op);
+  }
+  for (ValueIndex value = 0; value < iteration.values.size(); ++value) {
+    read_from_.push_back(reads_.size());
+    write_from_.push_back(writes_.size());
+    writes_.push_back(value);
+    cost_ns_.push_back(iteration.values[value].restore_ns);
+    written_bytes_.push_back(iteration.values[value].bytes);
   }
   read_from_.push_back(reads_.size());
   write_from_.push_back(writes_.size());

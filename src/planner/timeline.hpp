@@ -7,8 +7,8 @@
 // remove.
 //
 // The n runs of the program stand at ids 0 to n - 1, each the last of its stage; run n, stage n, stands for
-// the end and reads what is wanted then. No thread safety. Costs: O(log n + runs in the stages touched) per
-// change.
+// the end and reads what is wanted then. Ops above n stand for restores of values. No thread safety. Costs:
+// O(log n + runs in the stages touched) per change.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +61,11 @@ class Timeline {
   std::span<const ValueIndex> reads(OpIndex op) const {
     return {reads_.data() + read_from_[op], read_from_[op + 1] - read_from_[op]};
   }
+  // Stands for an op that reads nothing and writes the value.
+  OpIndex restore_of(ValueIndex value) const { return op_count_ + 1 + value; }
+  bool is_restore(OpIndex op) const { return op > op_count_; }
+  ValueIndex restored_by(OpIndex op) const { return op - op_count_ - 1; }
+  std::int64_t cost_ns(OpIndex op) const { return cost_ns_[op]; }
   std::span<const ValueIndex> writes(OpIndex op) const {
     return {writes_.data() + write_from_[op], write_from_[op + 1] - write_from_[op]};
   }

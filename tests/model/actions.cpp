@@ -148,7 +148,7 @@ class Player {
         program_.engine.pin(pick(action.buffer));
         pinned_ = true;
         return;
-      case Kind::kLetGo: return program_.let_go(pick(action.buffer));
+      case Kind::kLetGo: return program_.let_go(pick(action.buffer), (action.buffer >> 16) % 2 == 0);
       case Kind::kForgetLetGo: return program_.engine.forget_let_go();
       case Kind::kBringBack: return bring_back(action);
       default: play_op(action);

@@ -118,8 +118,8 @@ class Program {
   bool download(BufferId buffer) { return op({in(buffer)}, false) == Status::kOk; }
 
   // Advice: nothing that can be read may change by it, and nobody is told what it could not do.
-  void let_go(BufferId buffer) {
-    engine.let_go(buffer);
+  void let_go(BufferId buffer, bool to_host = false) {
+    engine.let_go(buffer, to_host);
     check();
   }
   Status bring_back(std::span<const BufferId> buffers) {

@@ -74,6 +74,27 @@ TEST(Advice, ALeafThatIsLetGoStays) {
   EXPECT_TRUE(p.download(buffers[0]));
 }
 
+// A microsecond to compute, and ten to copy: only advice makes that a copy.
+TEST(Advice, WhatIsLetGoToTheHostGoesThereWhereItMay) {
+  for (const Offload offload : {Offload::kAuto, Offload::kLeaves, Offload::kOff}) {
+    for (const bool to_host : {true, false}) {
+      P p(Settings{.cap_bytes = 8 * kPage,
+                   .host_cap_bytes = Bytes{1} << 30,
+                   .granularity_bytes = kPage,
+                   .offload = offload});
+      const auto buffers = chain(p, 7);
+      p.let_go(buffers[3], to_host);
+      EXPECT_EQ(p.op({P::whole(p.allocate(1))}), Status::kOk);
+      EXPECT_FALSE(resident(p, buffers[3]));
+      const bool copied = to_host && offload == Offload::kAuto;
+      EXPECT_EQ(p.engine.statistics().offloads, copied ? 1u : 0u);
+      EXPECT_TRUE(p.download(buffers[3]));
+      EXPECT_EQ(p.engine.statistics().restores, copied ? 1u : 0u);
+      EXPECT_EQ(p.engine.statistics().replayed_ops, copied ? 0u : 1u);
+    }
+  }
+}
+
 TEST(Advice, SeveralResultsOfOneOpComeBackByOneRun) {
   P p(8 * kPage);
   const BufferId x = p.allocate(1), a = p.allocate(1), b = p.allocate(1);

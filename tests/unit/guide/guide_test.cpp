@@ -62,6 +62,27 @@ TEST(Guide, FollowsAPlanAfterTwoSteps) {
   }
 }
 
+// Computing again costs microseconds here, and copying nothing: everything that comes back was copied.
+TEST(Guide, WhatIsCheaperToCopyIsCopied) {
+  for (const bool planned : {false, true}) {
+    CountedPlanning planning({.improving = 2000});
+    Settings settings = under(28);
+    settings.host_cap_bytes = Bytes{1} << 30;
+    settings.offload = engine::Offload::kAuto;
+    Program program(settings, planned ? &planning : nullptr);
+    program.engine.set_transfer_cost({.fixed_ns = 1, .ns_per_byte = 0});
+    Trainer trainer(program, kLayers);
+    for (int step = 0; step < 8; ++step) trainer.step();
+    trainer.check();
+    const engine::Statistics& s = program.engine.statistics();
+    EXPECT_EQ(s.replayed_ops, 0u);
+    EXPECT_GT(s.restores, 20u);
+    if (planned) {
+      EXPECT_GE(program.guide->totals().planned_ops * 8, program.guide->totals().ops * 5);
+    }
+  }
+}
+
 // Lets go of nothing but the values that are dearest to compute again.
 class BadPlanning final : public Planning {
  public:

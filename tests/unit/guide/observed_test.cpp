@@ -99,8 +99,8 @@ TEST_F(Observing, AnIterationBeginsWhereLeastIsHandedOn) {
 
 TEST_F(Observing, ThePlannerIsToldWhatIsConstantAndWhatIsWanted) {
   for (int i = 0; i < 3; ++i) step();
-  const Observed seen = observe(
-      history_, 2 + kLength, kLength, [](std::uint32_t cost_class) { return 100.0 * cost_class; }, 0);
+  const Observed seen = observe(history_, 2 + kLength, kLength,
+                                {.op_ns = [](std::uint32_t cost_class) { return 100.0 * cost_class; }});
   const planner::Iteration& iteration = seen.iteration;
   ASSERT_EQ(planner::problem_of(iteration), "");
   ASSERT_EQ(iteration.ops.size(), kLength);
@@ -125,10 +125,30 @@ TEST_F(Observing, ThePlannerIsToldWhatIsConstantAndWhatIsWanted) {
   EXPECT_EQ(seen.other_leaf_bytes, bytes(kOther)) << "nobody reads it, and it cannot go";
 }
 
+TEST_F(Observing, WhatMayGoToTheHostHasThePriceOfBothWays) {
+  for (int i = 0; i < 3; ++i) step();
+  const auto restore_ns = [&](engine::Offload offload, std::size_t op, std::size_t use) {
+    const Observed seen = observe(history_, 2 + kLength, kLength,
+                                  {.op_ns = [](std::uint32_t) { return 1.0; },
+                                   .mapping_ns = 64,
+                                   .transfer = {.fixed_ns = 100, .ns_per_byte = 2},
+                                   .offload = offload});
+    return seen.iteration.values[seen.ops[op].uses[use].output].restore_ns;
+  };
+  const std::int64_t hidden_ns = 64 + 2 * (100 + 2 * static_cast<std::int64_t>(bytes(kHidden)));
+  const std::int64_t input_ns = 64 + 2 * (100 + 2 * static_cast<std::int64_t>(bytes(kInput)));
+  EXPECT_EQ(restore_ns(engine::Offload::kAuto, 1, 2), hidden_ns);
+  EXPECT_EQ(restore_ns(engine::Offload::kLeaves, 1, 2), planner::kNoRestore) << "it can be computed";
+  EXPECT_EQ(restore_ns(engine::Offload::kLeaves, 0, 0), input_ns);
+  EXPECT_EQ(restore_ns(engine::Offload::kOff, 0, 0), planner::kNoRestore);
+  EXPECT_EQ(restore_ns(engine::Offload::kAuto, 3, 2), planner::kNoRestore) << "changed in place";
+}
+
 TEST_F(Observing, WhatComesBackTakesItsPagesToo) {
   for (int i = 0; i < 3; ++i) step();
-  const Observed seen = observe(
-      history_, 2 + kLength, kLength, [](std::uint32_t cost_class) { return 100.0 * cost_class; }, 64);
+  const Observed seen =
+      observe(history_, 2 + kLength, kLength,
+              {.op_ns = [](std::uint32_t cost_class) { return 100.0 * cost_class; }, .mapping_ns = 64});
   const planner::Iteration& iteration = seen.iteration;
   EXPECT_EQ(iteration.ops[2].cost_ns, 300) << "the program's own run";
   EXPECT_EQ(iteration.ops[2].recompute_ns, 364);
@@ -140,8 +160,7 @@ TEST_F(Observing, WhatComesBackTakesItsPagesToo) {
 TEST_F(Observing, WhatTheNextStepReadsIsWantedWhereverTheIterationEnds) {
   for (int i = 0; i < 2; ++i) step();
   for (const std::uint64_t first : {2u, 6u}) {
-    const Observed seen = observe(
-        history_, first, kLength, [](std::uint32_t) { return 1.0; }, 0);
+    const Observed seen = observe(history_, first, kLength, {.op_ns = [](std::uint32_t) { return 1.0; }});
     EXPECT_TRUE(seen.iteration.values[seen.ops[3].uses[2].output].wanted) << first;
   }
 }

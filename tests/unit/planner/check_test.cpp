@@ -55,6 +55,22 @@ TEST(Check, FindsWhatIsWrong) {
   EXPECT_EQ(problem(schedule), "action 0: op 0 is recomputed before it has run");
 }
 
+TEST(Check, WhatIsRestoredHasACopyAndAPrice) {
+  constexpr auto kOffload = Action::Kind::kOffload, kRestore = Action::Kind::kRestore;
+  Iteration iteration = chain(2);
+  Schedule schedule = plain();
+  schedule.actions.insert(schedule.actions.begin() + 2, {{kOffload, 1}, {kRestore, 1}});
+  EXPECT_EQ(check_schedule(iteration, schedule, 4).problem, "action 2: value 1 cannot be restored");
+  iteration.values[1].restore_ns = 7;
+  EXPECT_EQ(check_schedule(iteration, schedule, 4).problem, "");
+  EXPECT_EQ(check_schedule(iteration, schedule, 4).total_ns, 12);
+  EXPECT_EQ(check_schedule(iteration, schedule, 2).problem, "action 1: op 1 needs 3 bytes of 2");
+  schedule.actions[2].kind = kDrop;
+  EXPECT_EQ(check_schedule(iteration, schedule, 4).problem, "action 3: value 1 is restored without a copy");
+  schedule.actions[3].index = 99;
+  EXPECT_EQ(check_schedule(iteration, schedule, 4).problem, "action 3: no such index: 99");
+}
+
 TEST(Check, RefusesToRecomputeWhatMayNotBe) {
   Iteration iteration = chain(2);
   iteration.ops[0].replayable = false;

@@ -86,4 +86,11 @@ inline Iteration random_iteration(std::uint32_t seed, int ops) {
   return iteration;
 }
 
+// Half of its values, at prices like those of ops.
+inline void make_restorable(Iteration& iteration, std::uint32_t seed) {
+  std::minstd_rand random(seed);
+  for (Value& value : iteration.values)
+    if (random() % 2 == 0) value.restore_ns = static_cast<std::int64_t>(random() % 60);
+}
+
 }  // namespace refrain::planner

@@ -73,7 +73,8 @@ TEST(Planner, RandomIterationsAreCarriedOutAsPredicted) {
   int solved = 0;
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    const Iteration iteration = random_iteration(seed, 60);
+    Iteration iteration = random_iteration(seed, 60);
+    if (seed % 2 == 0) make_restorable(iteration, seed);
     const std::int64_t low = least_bytes(iteration), high = unplanned_peak_bytes(iteration);
     const std::int64_t cap = low + static_cast<std::int64_t>(seed % 10) * (high - low) / 10;
     Planner planner(iteration, cap, seed);
@@ -88,6 +89,40 @@ TEST(Planner, RandomIterationsAreCarriedOutAsPredicted) {
     EXPECT_EQ(checked.peak_bytes, schedule.peak_bytes);
   }
   EXPECT_GE(solved, 40);
+}
+
+// Every state is copied out and back where that costs as much as one step, whatever it would take to compute
+// it.
+TEST(Planner, RestoresWhatIsDearerToCompute) {
+  constexpr int kSteps = 30;
+  for (const bool replayable : {true, false}) {
+    Iteration iteration = chain(kSteps);
+    for (Value& value : iteration.values) value.restore_ns = 1;
+    for (Op& op : iteration.ops) op.replayable = replayable;
+    Planner planner(iteration, 5, 1);
+    ASSERT_TRUE(planner.start(moves(1000)));
+    planner.improve(moves(1000));
+    const Schedule schedule = planner.schedule();
+    EXPECT_EQ(check_schedule(iteration, schedule, 5).problem, "");
+    EXPECT_LE(planner.recomputed_ns(), kSteps);
+    const auto restores = std::count_if(schedule.actions.begin(), schedule.actions.end(),
+                                        [](const Action& a) { return a.kind == Action::Kind::kRestore; });
+    EXPECT_GT(restores, kSteps / 2);
+    for (Value& value : iteration.values) value.restore_ns = kNoRestore;
+    Planner without(iteration, 5, 1);
+    EXPECT_EQ(without.start(moves(1000)), replayable) << "there is no other way";
+    if (replayable) {
+      EXPECT_GT(without.recomputed_ns(), 2 * kSteps);
+    }
+  }
+}
+
+TEST(Planner, RestoresNothingThatIsCheaperToCompute) {
+  Iteration iteration = chain(30);
+  for (Value& value : iteration.values) value.restore_ns = 1000;
+  Planner planner(iteration, 12, 1);
+  ASSERT_TRUE(planner.start(moves(1000)));
+  for (const Action& action : planner.schedule().actions) EXPECT_NE(action.kind, Action::Kind::kRestore);
 }
 
 TEST(Planner, TheSameSeedGivesTheSamePlan) {

@@ -59,6 +59,7 @@ void Guide::on_op(std::span<const BufferUse> uses, bool replayable, std::uint32_
   observer_.on_op(uses, replayable, cost_class, payload);
   ++totals_.ops;
   if (stopped_) return;
+  if (!watches_) return history_.pass(uses, replayable);
   const Record& record = history_.op(uses, replayable, cost_class, spent_ns_);
   period_.add(record.shape);
   const bool was_advanced = std::exchange(advanced_, false);
@@ -313,6 +314,11 @@ engine::Status Guide::carry_out(engine::Engine& engine) {
 engine::Status Guide::before(engine::Engine& engine, std::span<const BufferUse> uses, bool replayable,
                              std::uint32_t cost_class) {
   if (stopped_) return engine::Status::kOk;
+  if (!watches_) {
+    const engine::Memory& memory = engine.memory();
+    watches_ = evicted_ || memory.held_bytes() > memory.cap_bytes() / kWatchedDivisor;
+    if (!watches_) return engine::Status::kOk;
+  }
   spent_ns_ = spent_ns(engine);
   if (advanced_) leave();  // the op before was not issued after all
   ask_for_plan(engine);

@@ -66,6 +66,8 @@ class Guide final : public engine::Observer {
   // After so many planned iterations some go without the plan, to see what that costs: the first iterations
   // of a program are not like its later ones. Then after many more.
   static constexpr std::uint64_t kFirstRest = 6, kRestGrowth = 8, kRestIterations = 2;
+  // Of the cap: a program that never holds as much pays next to nothing for being watched.
+  static constexpr Bytes kWatchedDivisor = 4;
   // An iteration is known again by its first ops.
   static constexpr std::size_t kOpening = 16;
 
@@ -98,6 +100,7 @@ class Guide final : public engine::Observer {
   Period period_{kMostOps};
   std::unordered_map<std::uint32_t, double> costs_;
   bool evicted_ = false;  // something, ever
+  bool watches_ = false;
   bool stopped_ = false;
 
   std::uint64_t found_first_ = 0;  // an iteration that repeats, and has not been planned yet

@@ -69,20 +69,30 @@ Record History::describe(std::span<const BufferUse> uses, bool replayable, std::
   return record;
 }
 
+// The number of what it wrote; 0: nothing of interest.
+std::uint64_t History::write(const BufferUse& use, std::uint32_t slot, bool replayable) {
+  State& s = state(use.buffer);
+  end_value(s);
+  if (use.undefined) return 0;
+  s.current = {.number = next_number_++, .op = end(), .slot = slot};
+  s.replayable = replayable;
+  live_bytes_ += s.bytes;
+  return s.current.number;
+}
+
+void History::pass(std::span<const BufferUse> uses, bool replayable) {
+  for (std::uint32_t slot = 0; slot < uses.size(); ++slot)
+    if (uses[slot].written) write(uses[slot], slot, replayable);
+  ++first_;
+}
+
 const Record& History::op(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
                           double spent_ns) {
   Record record = describe(uses, replayable, cost_class);
   record.spent_ns = spent_ns;
   for (std::uint32_t slot = 0; slot < record.uses.size(); ++slot) {
-    RecordedUse& recorded = record.uses[slot];
-    if (!recorded.use.written) continue;
-    State& s = state(recorded.use.buffer);
-    end_value(s);
-    if (recorded.use.undefined) continue;
-    s.current = {.number = next_number_++, .op = end(), .slot = slot};
-    s.replayable = replayable;
-    recorded.output = s.current.number;
-    live_bytes_ += s.bytes;
+    if (record.uses[slot].use.written)
+      record.uses[slot].output = write(record.uses[slot].use, slot, replayable);
   }
   record.live_bytes = live_bytes_;
   if (records_.size() == most_records_) {

@@ -50,6 +50,8 @@ class History {
   Record describe(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class) const;
   const Record& op(std::span<const BufferUse> uses, bool replayable, std::uint32_t cost_class,
                    double spent_ns);
+  // An op that need not be remembered, before all that are: only what it leaves behind counts.
+  void pass(std::span<const BufferUse> uses, bool replayable);
 
   // Ops since the program began, and the first of them that is still remembered.
   std::uint64_t end() const { return first_ + records_.size(); }
@@ -82,6 +84,7 @@ class History {
   };
   State& state(BufferId buffer);
   void end_value(State& state);
+  std::uint64_t write(const BufferUse& use, std::uint32_t slot, bool replayable);
 
   std::size_t most_records_;
   std::uint64_t first_ = 0;

@@ -165,6 +165,29 @@ TEST_F(Observing, WhatTheNextStepReadsIsWantedWhereverTheIterationEnds) {
   }
 }
 
+TEST(History, WhatIsPassedLeavesItsValuesBehind) {
+  History history(4);
+  const BufferId a{0}, b{1};
+  history.buffer(a, 100, false);
+  history.buffer(b, 10, false);
+  const BufferUse make_a{.buffer = a, .written = true, .whole = true};
+  const BufferUse a_to_b[] = {{.buffer = a, .read = true}, {.buffer = b, .written = true, .whole = true}};
+  history.pass({&make_a, 1}, false);
+  history.pass(a_to_b, true);
+  EXPECT_EQ(history.end(), 2u);
+  EXPECT_EQ(history.first(), 2u) << "nothing to look at";
+  const Record& record = history.op(a_to_b, true, 1, 0);
+  EXPECT_EQ(record.uses[0].input.number, 1u);
+  EXPECT_EQ(record.uses[0].input.op, 0u);
+  EXPECT_EQ(record.uses[1].output, 3u);
+  EXPECT_EQ(record.live_bytes, 110u);
+  EXPECT_EQ(history.first(), 2u);
+  EXPECT_EQ(history.end(), 3u);
+  Bytes leaf_bytes = 0;
+  history.visit_leaves([&](const Known& leaf, Bytes bytes) { leaf_bytes += leaf.number == 1 ? bytes : 0; });
+  EXPECT_EQ(leaf_bytes, 100u);
+}
+
 TEST(History, CountsWhatStaysOnceAndForgetsWhatABarrierMayHaveWritten) {
   History history(4);
   history.buffer(kWeight, 100, true);

@@ -208,7 +208,8 @@ void add_scheme(const SimulateRequest& request, const Subject& subject, planner:
                   .result = found.result});
 }
 
-int simulate_log(const SimulateRequest& request) {
+int simulate_log(SimulateRequest& request) {
+  fill_defaults(request);
   check(request);
   const Subject subject = subject_of(request);
   if (request.advise) {

@@ -233,6 +233,11 @@ void check_on_paper(const SimulateRequest& request) {
 
 }  // namespace
 
+void fill_defaults(SimulateRequest& request) {
+  if (request.policies.empty()) request.policies = {request.format == "dtr" ? "dtr" : kPlanned};
+  if (request.plan_seconds.empty()) request.plan_seconds = request.advise ? "0" : "2";
+}
+
 void check(const SimulateRequest& request) {
   check_advice(request);
   if (!request.call_ns.empty()) {
@@ -282,9 +287,8 @@ void add_options(CLI::App& command, SimulateRequest& request) {
           "what is evicted first; planned: a plan of the iteration that repeats is followed (of a log "
           "published with DTR: the plan's own account on paper; choice: planning time by op); "
           "full, sqrt, blocks, selective, revolve: static schemes, each with the memory that it takes; "
-          "all: each of them")
-      ->check(CLI::IsMember(policies))
-      ->capture_default_str();
+          "all: each of them; without this: planned, of a log published with DTR dtr")
+      ->check(CLI::IsMember(policies));
   command.add_option(
       "--blocks", request.blocks,
       "of full and blocks: a pattern, at whose matches among the names of ops blocks begin, or "
@@ -301,11 +305,11 @@ void add_options(CLI::App& command, SimulateRequest& request) {
                   "simulator, rule by rule")
       ->check(CLI::IsMember({"engine", "published"}))
       ->capture_default_str();
-  command
-      .add_option("--plan-seconds", request.plan_seconds,
-                  "processor time for improving each plan of --policy planned, or the looks at its progress "
-                  "that usually fit into it where the plan is followed; 0: the first plan only")
-      ->capture_default_str();
+  command.add_option(
+      "--plan-seconds", request.plan_seconds,
+      "processor time for improving each plan of --policy planned, or the looks at its "
+      "progress that usually fit into it where the plan is followed; 0: the first plan only, as "
+      "with --advise; without this else 2");
   command.add_option(
       "--call-ns", request.call_ns,
       "what the driver's calls take, in ns: create, release, map with access, unmap, launch, node "

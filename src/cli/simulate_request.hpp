@@ -22,12 +22,12 @@ struct SimulateRequest {
   std::string format = "trace";
   std::vector<std::string> budgets;
   std::vector<std::string> limits;
-  std::vector<std::string> policies = {"dtr"};
-  std::string blocks;  // empty: found by repetition
+  std::vector<std::string> policies;  // empty: planned, as in a run; of a published log, dtr
+  std::string blocks;                 // empty: found by repetition
   std::string deallocation = "eager";
   std::string runtime = "engine";
-  std::string plan_seconds = "2";
-  std::string call_ns;  // empty: calls take no time
+  std::string plan_seconds;  // empty: 2, and with advise, which plans for many caps, 0
+  std::string call_ns;       // empty: calls take no time
   std::string json_path;
   bool advise = false;
   std::string max_overhead;  // empty: 10%
@@ -42,6 +42,8 @@ struct Cap {
 };
 
 void add_options(CLI::App& command, SimulateRequest& request);
+// What was left out.
+void fill_defaults(SimulateRequest& request);
 // The first thing that is wrong, before anything is read or written. Throws UsageError, as all below do.
 void check(const SimulateRequest& request);
 

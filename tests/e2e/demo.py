@@ -199,7 +199,7 @@ def main():
     parser.add_argument("--schedule", default="eager", type=schedule, help="of the software device: eager, lazy or random:SEED")
     parser.add_argument("--check", action="store_true", help="only look at the arguments")
     parser.add_argument("--arguments", default="", help="for the trainers")
-    parser.add_argument("--policy", default="dtr", help="of refrain run")
+    parser.add_argument("--policy", default="planned", help="of refrain run")
     parser.add_argument("--verify", default="sample", help="of refrain run")
     parser.add_argument("--caps", type=int, nargs="+", metavar="PERCENT", help="of each program's own peak, instead of its usual ones")
     parser.add_argument("--programs", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS), help="which trainers")

@@ -606,7 +606,9 @@ class Planned(Case):
             ends = {}
             for policy in ("dtr", "planned"):
                 # The same work without a thread's luck: neither copies nor digests change what is recomputed.
-                done = self.run_capped(f"{limit}B", command, "--policy", policy, REFRAIN_OFFLOAD="off", REFRAIN_VERIFY="off")
+                # Planned is what a run does where nothing is said.
+                options = ["--policy", policy] if policy == "dtr" else []
+                done = self.run_capped(f"{limit}B", command, *options, REFRAIN_OFFLOAD="off", REFRAIN_VERIFY="off")
                 self.assertEqual(self.results(done), plain)
                 self.assertLessEqual(self.stats()["peak_physical_bytes"], limit)
                 ends[policy] = self.log()[-1]
@@ -801,6 +803,12 @@ class Manifest(Case):
 
 
 class Record(Case):
+    def test_what_is_simulated_is_what_would_run(self):
+        self.assert_ok(self.refrain("run", "--device", "sim", "--no-log", "--record", "run.trace", "--", self.victim("chain"), "16", "16"))
+        done = self.refrain("simulate", "run.trace", "--budget", "0.8", "--json", "-")
+        self.assert_ok(done)
+        self.assertEqual(json.loads(done.stdout)[0]["policy"], "planned")
+
     def test_what_was_recorded_predicts_runs_under_caps(self):
         command = [self.victim("chain"), "16", "16"]
         self.assert_ok(self.refrain("run", "--device", "sim", "--no-log", "--record", "run.trace", "--", *command))

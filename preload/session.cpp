@@ -229,6 +229,7 @@ event::End Session::totals() const {
     end.limit_bytes = runtime_->cap_bytes() == engine::kNoCap ? 0 : runtime_->cap_bytes();
     end.oom = statistics.out_of_memory;
     const guide::Guided guided = runtime_->guided();
+    end.costs = runtime_->cost_source();
     end.plans = guided.plans;
     end.planning_ns = whole_ns(guided.planning_ns);
     end.planned_ops = guided.planned_ops;

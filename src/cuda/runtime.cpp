@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
+#include "cuda/inside_library.hpp"
 #include "refrain/bytes.hpp"
 
 namespace refrain::cuda {
@@ -46,7 +49,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
       limits_(options.limit.value),
       note_(std::move(note)),
       streams_(driver),
-      costs_(driver) {
+      costs_(driver, options) {
   settings_.host_cap_bytes = host_bytes(options.host_limit.value);
   settings_.offload = options.offload.value;
   settings_.verify = options.verify.value;
@@ -55,6 +58,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.policy = options::engine_policy(options.policy.value);
   planned_ = options.policy.value == options::kPlanned;
   recording_ = !options.record.value.empty();
+  says_no_cupti_ = options.costs.value == options::CostsFrom::kCupti;
   settings_.thrash_share = options.thrash_share.value.value;
 }
 
@@ -125,7 +129,28 @@ bool Runtime::attach() {
   }
   engine_ = std::make_unique<engine::Engine>(*device_, guide_ ? *guide_ : observer_, settings_);
   open_to_peers();
+  start_costs();
   return true;
+}
+
+void Runtime::start_costs() {
+  if (cap_bytes_ == engine::kNoCap && !recording_) return;
+  const CaptureGuard guard(driver_, captures_);
+  costs_.start();
+  if (says_no_cupti_ && !costs_.uses_records()) note_("durations of kernels: " + costs_.description());
+}
+
+void Runtime::leave_cupti() {
+  // The loader may hold its lock over this call, and whoever has ours may be waiting for that.
+  constexpr std::chrono::milliseconds kMostWait{100};
+  std::unique_lock lock(mutex_, std::defer_lock);
+  const auto give_up = std::chrono::steady_clock::now() + kMostWait;
+  while (!inside_one_op() && !lock.try_lock()) {
+    if (std::chrono::steady_clock::now() > give_up) return;
+    std::this_thread::yield();
+  }
+  const CaptureGuard guard(driver_, captures_);
+  costs_.leave("the program uses it");
 }
 
 bool Runtime::active() const {

@@ -62,7 +62,11 @@ std::string utc_now() {
 }  // namespace
 
 Session& Session::instance() {
-  static Session* const session = new Session;  // never destroyed: hooks are called until the very end
+  static Session* const session = [] {
+    auto* const all = new Session;  // never destroyed: hooks are called until the very end
+    made.store(all, std::memory_order_release);
+    return all;
+  }();
   return *session;
 }
 

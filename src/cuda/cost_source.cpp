@@ -1,6 +1,8 @@
 // The choice, and when to give CUPTI up. Must leave a class that CUPTI does not measure to events.
 #include "cuda/cost_source.hpp"
 
+#include <utility>
+
 #include "cuda/inside_library.hpp"
 
 namespace refrain::cuda {
@@ -21,14 +23,16 @@ CostSource::CostSource(const Driver& driver, const options::Options& options) : 
 }
 
 void CostSource::start() {
-  if (!description_.empty()) return;
+  if (std::exchange(started_, true)) return;
   if (opened_) {
     const InsideLibrary inside(Inside::kOp);
     refusal_ = records_.start();
   }
-  description_ = records_.running() ? "CUPTI"
-                 : refusal_.empty() ? "events"
-                                    : "events (CUPTI: " + refusal_ + ")";
+  if (records_.running()) {
+    description_ = "CUPTI";
+  } else if (!refusal_.empty()) {
+    description_ = "events (CUPTI: " + refusal_ + ")";
+  }
 }
 
 CostSource::Timing CostSource::begin(std::uint32_t cost_class, CUstream stream, bool kernel) {
@@ -93,7 +97,7 @@ void CostSource::drop_records() {
 }
 
 void CostSource::leave(const char* reason) {
-  if (opened_ && description_.empty()) refusal_ = reason;  // not begun yet
+  if (opened_ && !started_) refusal_ = reason;  // not begun yet
   opened_ = false;
   if (!records_.running()) return;
   drop_records();

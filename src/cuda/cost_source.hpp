@@ -52,7 +52,7 @@ class CostSource {
   // Somebody else wants CUPTI: it is given up, for good.
   void leave(const char* reason);
 
-  // For people: "CUPTI", "events (CUPTI: not found)". Empty before the start.
+  // For people: "CUPTI", "events (CUPTI: not found)".
   const std::string& description() const noexcept { return description_; }
   bool uses_records() const noexcept { return records_.running(); }
 
@@ -71,9 +71,10 @@ class CostSource {
   void count_lost(std::uint32_t cost_class);
 
   bool opened_ = false;
+  bool started_ = false;
   bool measured_ = false;  // by records
   std::string refusal_;    // why CUPTI cannot be had; empty where it is not asked for
-  std::string description_;
+  std::string description_ = "events";
   Costs costs_;
   KernelRecords records_;
   std::uint64_t ops_ = 0;

@@ -142,7 +142,7 @@ class Runtime {
   void stop_planning() {
     if (guide_) guide_->stop();
   }
-  // Under the lock. Empty: nothing has needed costs.
+  // Under the lock. For people: where the durations of kernels come from.
   const std::string& cost_source() const noexcept { return costs_.description(); }
   // The program is about to use CUPTI, which serves one client at a time.
   void leave_cupti();

@@ -29,7 +29,7 @@ void CostSource::start() {
     refusal_ = records_.start();
   }
   if (records_.running()) {
-    description_ = "CUPTI";
+    description_ = "events (CUPTI: no records yet)";
   } else if (!refusal_.empty()) {
     description_ = "events (CUPTI: " + refusal_ + ")";
   }
@@ -80,7 +80,7 @@ void CostSource::collect_records(Set set) {
   records_.collect(oldest, [&](std::uint32_t cost_class, std::optional<double> ns) {
     if (!ns) return count_lost(cost_class);
     lost_in_a_row_ = 0;
-    measured_ = true;
+    if (!std::exchange(measured_, true)) description_ = "CUPTI";
     set(cost_class, costs_.add(cost_class, *ns));
   });
 }

@@ -12,7 +12,7 @@ namespace {
 
 TEST_F(Source, DurationsOfRecordsAreTheCosts) {
   source_->start();
-  EXPECT_EQ(source_->description(), "CUPTI");
+  EXPECT_EQ(source_->description(), "events (CUPTI: no records yet)");
   EXPECT_EQ(fake_->pinned, 1) << "CUPTI's own buffers would take device memory beside the cap";
   const std::uint32_t a = class_of(1);
   const std::uint32_t b = class_of(2);
@@ -23,6 +23,7 @@ TEST_F(Source, DurationsOfRecordsAreTheCosts) {
   settle();
   EXPECT_EQ(costs_.at(a), 2000);
   EXPECT_EQ(costs_.at(b), 70);
+  EXPECT_EQ(source_->description(), "CUPTI");
 }
 
 TEST_F(Source, RecordsMayBearTheNumberOfTheRuntimesCall) {
@@ -247,7 +248,7 @@ TEST_F(Source, OfAnUnknownVersionIsNotUsed) {
   fake_->version = 19;
   make(from(options::CostsFrom::kCupti));
   source_->start();
-  EXPECT_EQ(source_->description(), "CUPTI");
+  EXPECT_TRUE(source_->uses_records());
 }
 
 TEST_F(Source, IsLeftAloneWhereNothingNeedsCostsOrEventsAreAskedFor) {
@@ -262,7 +263,7 @@ TEST_F(Source, IsLeftAloneWhereNothingNeedsCostsOrEventsAreAskedFor) {
   unlimited.record.value = "record.jsonl";
   make(unlimited);
   source_->start();
-  EXPECT_EQ(source_->description(), "CUPTI");
+  EXPECT_TRUE(source_->uses_records());
 }
 
 TEST_F(Source, IsNotTriedOnTheSoftwareDeviceUnlessAskedFor) {
@@ -274,7 +275,7 @@ TEST_F(Source, IsNotTriedOnTheSoftwareDeviceUnlessAskedFor) {
   driver_.software_device = false;
   make(from(options::CostsFrom::kAuto));
   source_->start();
-  EXPECT_EQ(source_->description(), "CUPTI");
+  EXPECT_TRUE(source_->uses_records());
 }
 
 TEST_F(Source, ToolsThatTheEnvironmentNamesComeFirst) {

@@ -296,6 +296,7 @@ TEST_F(Source, RecordsComeFromAnotherThread) {
   for (std::uint64_t round = 0; round < 40; ++round) {
     for (std::uint64_t i = 1; i <= 30; ++i) {
       run(class_of(round * 100 + i), {i * 100});
+      for (int other = 0; other < 20; ++other) launch_(1);  // buffers fill up between the flushes
       collect();
     }
   }

@@ -26,6 +26,7 @@ class Source : public WithDriver {
     CostSource first(driver_, from(options::CostsFrom::kCupti));
     void* const library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
     ASSERT_NE(library, nullptr);
+    ASSERT_NE(dlsym(library, "fake_cupti"), nullptr) << "a real CUPTI was found first";
     fake_ = reinterpret_cast<FakeCupti* (*)()>(dlsym(library, "fake_cupti"))();
     launch_ = reinterpret_cast<void (*)(std::uint64_t)>(dlsym(library, "fake_cupti_launch"));
     enter_ = reinterpret_cast<void (*)()>(dlsym(library, "fake_cupti_enter_runtime"));

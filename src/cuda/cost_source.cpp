@@ -36,18 +36,19 @@ void CostSource::start() {
 }
 
 CostSource::Timing CostSource::begin(std::uint32_t cost_class, CUstream stream, bool kernel) {
-  ++ops_;
-  if (!costs_.wants(cost_class)) {
-    if (records_.running() && records_.waiting() == 0 && ops_ - last_sample_op_ > kIdleOps)
-      leave("nothing new to measure");
-    return {};
-  }
+  count_op();
+  if (!costs_.wants(cost_class)) return {};
   if (!kernel || !records_.running() || costs_.only_events(cost_class))
     return {.event = costs_.begin(cost_class, stream), .sample = std::nullopt};
-  last_sample_op_ = ops_;
+  ++window_samples_;
   const std::optional<KernelRecords::Sample> sample = records_.begin(cost_class, ops_);
   if (sample) costs_.started(cost_class);
   return {.event = nullptr, .sample = sample};
+}
+
+void CostSource::count_op() {
+  if (++ops_ % kWindowOps != 0) return;
+  if (std::exchange(window_samples_, 0) < kFewSamples) leave("little is left to measure");
 }
 
 void CostSource::finish(const Timing& timing, std::uint32_t cost_class, CUstream stream) {
@@ -92,6 +93,7 @@ void CostSource::forget_events() {
 
 // What is under way is to be measured again.
 void CostSource::drop_records() {
+  if (!records_.running()) return;
   const auto drop = [this](std::uint32_t cost_class, std::optional<double>) { costs_.lost(cost_class); };
   records_.collect(std::numeric_limits<std::uint64_t>::max(), drop);
 }

@@ -63,11 +63,14 @@ class CostSource {
   static constexpr std::uint64_t kFlushOps = 64;
   // So many in a row that bring nothing: records do not come, or not for what this program does.
   static constexpr int kMostLost = 16;
-  // A step of a large model has thousands of ops: after two without a new class, there is none.
-  static constexpr std::uint64_t kIdleOps = 16384;
+  // A step of a large model has thousands of ops. While CUPTI records, each costs something: where less than
+  // one in a thousand is measured, events do it as well.
+  static constexpr std::uint64_t kWindowOps = 16384;
+  static constexpr std::uint64_t kFewSamples = 16;
 
   void collect_records(Set set);
   void drop_records();
+  void count_op();
   void count_lost(std::uint32_t cost_class);
 
   bool opened_ = false;
@@ -78,7 +81,7 @@ class CostSource {
   Costs costs_;
   KernelRecords records_;
   std::uint64_t ops_ = 0;
-  std::uint64_t last_sample_op_ = 0;
+  std::uint64_t window_samples_ = 0;
   std::uint64_t last_flush_op_ = 0;
   int lost_in_a_row_ = 0;
 };

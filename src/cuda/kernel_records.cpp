@@ -62,10 +62,11 @@ Process& process() {
 
 constexpr std::uint32_t kNoSample = ~std::uint32_t{0};
 thread_local std::uint32_t sample_here = kNoSample;
-thread_local std::uint32_t runtime_call_here =
-    0;  // the number of the runtime's launch that this thread is in
+// The number of the runtime's launch that this thread is in.
+thread_local std::uint32_t runtime_call_here = 0;
 
 void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId, const void* data) {
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API && domain != CUPTI_CB_DOMAIN_RUNTIME_API) return;
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   const bool enters = call.callbackSite == CUPTI_API_ENTER;
   const bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
@@ -96,8 +97,7 @@ void CUPTIAPI on_buffer_done(CUcontext, std::uint32_t, std::uint8_t* buffer, std
   all.handover.give_buffer(buffer);
 }
 
-// CUPTI's own buffers are in device memory unless it is told otherwise, beside
-// what the cap counts.
+// CUPTI's own buffers are in device memory unless it is told otherwise, beside what the cap counts.
 CUptiResult keep_buffers_on_host(Process& all) {
   std::uint8_t pinned = 0;
   std::size_t bytes = sizeof pinned;

@@ -94,7 +94,7 @@ TEST_F(Source, LostRecordsAreOnlyMissingSamples) {
     fake_->*fault = true;
     run(a, {1000});
     fake_->*fault = false;
-    pass(6000);
+    pass(5000);
     EXPECT_FALSE(costs_.contains(a));
     EXPECT_EQ(source_->description(), "CUPTI");
   }
@@ -136,13 +136,25 @@ TEST_F(Source, RecordsThatNeverComeLeaveEvents) {
   EXPECT_EQ(run(class_of(1), {10}), By::kEvents);
 }
 
-TEST_F(Source, NothingNewToMeasureGivesCuptiBack) {
+TEST_F(Source, LittleToMeasureGivesCuptiBack) {
   source_->start();
   run(class_of(1), {10});
-  pass(2 * kOps);
-  EXPECT_EQ(source_->description(), "CUPTI, then events (nothing new to measure)");
+  pass(16'000);
+  EXPECT_TRUE(source_->uses_records());
+  pass(1'000);
+  EXPECT_EQ(source_->description(), "CUPTI, then events (little is left to measure)");
   expect_left_alone();
   EXPECT_EQ(run(class_of(7), {10}), By::kEvents);
+}
+
+TEST_F(Source, MuchToMeasureKeepsCupti) {
+  source_->start();
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    run(class_of(1000 + i), {10});
+    pass(500);
+  }
+  EXPECT_TRUE(source_->uses_records());
+  EXPECT_EQ(costs_.size(), 201u);
 }
 
 TEST_F(Source, WhoeverComesNextGetsTheSubscription) {

@@ -10,8 +10,6 @@
 
 namespace refrain::cuda {
 
-inline constexpr std::uint32_t kOps = 20'000;  // more than anything waits for
-
 inline options::Options from(options::CostsFrom source) {
   options::Options options = limited_to(1 << 20);
   options.costs.value = source;
@@ -56,7 +54,7 @@ class Source : public WithDriver {
     return timing.sample ? By::kRecords : timing.event ? By::kEvents : By::kNothing;
   }
   // Other ops, so that time passes: of a class that needs nothing more.
-  void pass(std::uint32_t ops = kOps) {
+  void pass(std::uint32_t ops) {
     const std::uint32_t known = class_of(999);
     for (std::uint32_t i = 0; i < ops; ++i) {
       run(known, {1});

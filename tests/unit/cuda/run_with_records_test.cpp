@@ -19,18 +19,20 @@ class RunWithRecords : public Source {
 
   void SetUp() override {
     Source::SetUp();
-    set_ = function<CUresult(CUdeviceptr, unsigned, std::size_t, CUstream)>("cuMemsetD32Async");
+    set_words = function<CUresult(CUdeviceptr, unsigned, std::size_t, CUstream)>("cuMemsetD32Async");
     read_ = function<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2");
-    launch_in_replay_ = launch_;
+    launch_in_replay = launch_;
     options::Options options = from(options::CostsFrom::kCupti);
     options.limit.value.any.bytes = 4 * kBytes;
     runtime_ = std::make_unique<Runtime>(driver_, observer_, options,
                                          [this](const std::string& text) { notes_.push_back(text); });
     for (CUdeviceptr& buffer : buffers_) ASSERT_EQ(runtime_->allocate(&buffer, kBytes), CUDA_SUCCESS);
   }
-  static CUresult fill(const Fill& fill) { return set_(fill.to, fill.value, kBytes / 4, CU_STREAM_LEGACY); }
+  static CUresult fill(const Fill& fill) {
+    return set_words(fill.to, fill.value, kBytes / 4, CU_STREAM_LEGACY);
+  }
   static CUresult replay(std::byte* record, CUstream) {
-    launch_in_replay_(1'000'000);
+    launch_in_replay(1'000'000);
     return fill(*reinterpret_cast<Fill*>(record));
   }
   void run(unsigned buffer, unsigned value, std::uint64_t ns) {
@@ -70,8 +72,8 @@ class RunWithRecords : public Source {
       EXPECT_EQ(word(buffer), (rounds - 1) * buffers_.size() + buffer);
   }
 
-  static inline CUresult (*set_)(CUdeviceptr, unsigned, std::size_t, CUstream) = nullptr;
-  static inline void (*launch_in_replay_)(std::uint64_t) = nullptr;
+  static inline CUresult (*set_words)(CUdeviceptr, unsigned, std::size_t, CUstream) = nullptr;
+  static inline void (*launch_in_replay)(std::uint64_t) = nullptr;
   CUresult (*read_)(void*, CUdeviceptr, std::size_t) = nullptr;
   std::array<CUdeviceptr, 10> buffers_{};
   std::vector<std::string> notes_;

@@ -24,7 +24,7 @@ constexpr std::int32_t kNotInitialized = 15;
 
 void leave_cupti() {
   Session* const session = Session::existing();
-  if (session && session->managing()) session->runtime().leave_cupti();
+  if (session && session->managing() && !session->ending()) session->runtime().leave_cupti();
 }
 
 // The real function, in whichever CUPTI is loaded.

@@ -23,10 +23,11 @@ struct KernelTime {
 
 class RecordHandover {
  public:
-  // CUPTI clears a buffer on the launching thread before it fills it: small ones. One for each thread that
-  // launches, and some on their way.
-  static constexpr std::size_t kBufferBytes = 16 * 1024;
-  static constexpr std::size_t kBuffers = 16;
+  // CUPTI clears a buffer on the launching thread before it fills it, and gives it back when all of its
+  // kernels have run: small ones, of about 150 records. A device is up to about a thousand launches behind;
+  // several threads may launch, each into a buffer of its own.
+  static constexpr std::size_t kBufferBytes = 32 * 1024;
+  static constexpr std::size_t kBuffers = 32;
 
   // Whether anything is taken. Closed in a forked child, where the lock may be held by a thread that is not
   // there.

@@ -5,14 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <limits>
-#include <thread>
 
 #include "cuda/at_home.hpp"
 #include "cuda/capture_guard.hpp"
-#include "cuda/inside_library.hpp"
 #include "refrain/bytes.hpp"
 
 namespace refrain::cuda {
@@ -131,26 +128,6 @@ bool Runtime::attach() {
   open_to_peers();
   start_costs();
   return true;
-}
-
-void Runtime::start_costs() {
-  if (cap_bytes_ == engine::kNoCap && !recording_) return;
-  const CaptureGuard guard(driver_, captures_);
-  costs_.start();
-  if (says_no_cupti_ && !costs_.uses_records()) note_("durations of kernels: " + costs_.description());
-}
-
-void Runtime::leave_cupti() {
-  // The loader may hold its lock over this call, and whoever has ours may be waiting for that.
-  constexpr std::chrono::milliseconds kMostWait{100};
-  std::unique_lock lock(mutex_, std::defer_lock);
-  const auto give_up = std::chrono::steady_clock::now() + kMostWait;
-  while (!inside_one_op() && !lock.try_lock()) {
-    if (std::chrono::steady_clock::now() > give_up) return;
-    std::this_thread::yield();
-  }
-  const CaptureGuard guard(driver_, captures_);
-  costs_.leave("the program uses it");
 }
 
 bool Runtime::active() const {

@@ -52,15 +52,6 @@ bool Runtime::capturing(CUstream stream) const {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void Runtime::collect_costs() {
-  if (!engine_) return;
-  if (const auto cost = device_->transfer_cost()) engine_->set_transfer_cost(*cost);
-  if (!costs_.waiting()) return;
-  // Asking the driver costs more than the answer is worth until something may have to be evicted.
-  if (!recording_ && !costs_.crowded() && engine_->memory().used_bytes() < cap_bytes_ / 2) return;
-  costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
-}
-
 std::uint32_t Runtime::use(const Part& part, bool read, bool written, bool whole) {
   contents_.used(part.begin, part.end, written);
   return add_use(part, read, written, whole);

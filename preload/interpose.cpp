@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "preload/cupti_clients.hpp"
 #include "preload/session.hpp"
 #if REFRAIN_LIBRARIES
 #include "preload/library_lookup.hpp"
@@ -101,11 +102,12 @@ const Tables& tables() {
   return *instance;
 }
 
-bool is_in_driver(const void* address) {
+// library: as its file's name begins.
+bool is_in(std::string_view library, const void* address) {
   Dl_info info{};
   if (!dladdr(address, &info) || !info.dli_fname) return false;
   const std::string_view path(info.dli_fname);
-  return path.substr(path.rfind('/') + 1).starts_with("libcuda.so");
+  return path.substr(path.rfind('/') + 1).starts_with(library);
 }
 
 }  // namespace
@@ -154,6 +156,9 @@ struct Inside {
 // and the runtime, which are not ours.
 extern "C" __attribute__((visibility("hidden"))) void* refrain_dlsym(void* handle, const char* name) {
   using namespace refrain::preload;
+  // CUPTI's own calls of the driver are no program's, and it may make them while the runtime waits for it.
+  if (is_in("libcupti.so", __builtin_return_address(0))) return real_dlsym()(handle, name);
+  if (std::string_view(name).starts_with("cupti")) return cupti_function(handle, name);
   void* const found = real_dlsym()(handle, name);
   // Opening the driver runs its constructors, which may look functions up themselves: those get the real
   // ones.
@@ -162,7 +167,7 @@ extern "C" __attribute__((visibility("hidden"))) void* refrain_dlsym(void* handl
 #if REFRAIN_LIBRARIES
   if (void* const library_stub = library_stub_for(name, found)) return library_stub;
 #endif
-  if (!is_in_driver(found)) return found;
+  if (!is_in("libcuda.so", found)) return found;
   inside = true;
   const Inside guard{inside};
   void* const stub = stub_for(found);

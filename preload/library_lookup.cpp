@@ -1,16 +1,11 @@
-// Finding the real functions of libraries. Must never load a library.
+// Which library a function is of, and which stub stands for it. Must never load a library.
 #include "preload/library_lookup.hpp"
-
-#include <dlfcn.h>
-#include <link.h>
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
-#include "preload/interpose.hpp"
+#include "preload/loaded.hpp"
 
 extern "C" __attribute__((visibility("hidden"))) void* const refrain_library_stubs[];
 
@@ -32,20 +27,7 @@ bool is_ours(const void* address) {
          refrain_library_stubs + kHooks;
 }
 
-struct Loaded {
-  std::string prefix;  // of a library's file: libcublas.so, libcublasLt.so, libcurand.so
-  std::vector<std::string> paths;
-};
-
-// Called under a lock of the loader's: nothing may be opened here.
-int note_path(dl_phdr_info* info, std::size_t, void* data) {
-  Loaded& loaded = *static_cast<Loaded*>(data);
-  const std::string_view path(info->dlpi_name ? info->dlpi_name : "");
-  if (path.substr(path.rfind('/') + 1).starts_with(loaded.prefix)) loaded.paths.emplace_back(path);
-  return 0;
-}
-
-std::string library_of(std::string_view function) {
+std::string_view library_of(std::string_view function) {
   if (function.starts_with("curand")) return "libcurand.so";
   return function.starts_with("cublasLt") ? "libcublasLt.so" : "libcublas.so";
 }
@@ -57,18 +39,7 @@ const char* name_of(LibraryHook hook) {
 }
 
 void* find_in_libraries(const char* name) {
-  void* const next = real_dlsym()(RTLD_NEXT, name);
-  if (next) return next;
-  Loaded loaded{.prefix = library_of(name), .paths = {}};
-  dl_iterate_phdr(note_path, &loaded);
-  for (const std::string& path : loaded.paths) {
-    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (!library) continue;
-    void* const found = real_dlsym()(library, name);
-    dlclose(library);
-    if (found) return found;
-  }
-  return nullptr;
+  return find_in_loaded(library_of(name), name);
 }
 
 void* real_function(LibraryHook hook) {

@@ -17,8 +17,7 @@ enum class LibraryHook : std::uint16_t {
 
 const char* name_of(LibraryHook hook);
 
-// The function that the program would have got without us: the next one in the order of loading, or, where
-// the library was opened privately, that of whichever such library is loaded. nullptr: none is.
+// As `find_in_loaded` has it, in the library that functions of that name are of.
 void* find_in_libraries(const char* name);
 void* real_function(LibraryHook hook);
 

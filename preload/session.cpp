@@ -62,7 +62,11 @@ std::string utc_now() {
 }  // namespace
 
 Session& Session::instance() {
-  static Session* const session = new Session;  // never destroyed: hooks are called until the very end
+  static Session* const session = [] {
+    auto* const all = new Session;  // never destroyed: hooks are called until the very end
+    made.store(all, std::memory_order_release);
+    return all;
+  }();
   return *session;
 }
 
@@ -229,6 +233,7 @@ event::End Session::totals() const {
     end.limit_bytes = runtime_->cap_bytes() == engine::kNoCap ? 0 : runtime_->cap_bytes();
     end.oom = statistics.out_of_memory;
     const guide::Guided guided = runtime_->guided();
+    end.costs = runtime_->cost_source();
     end.plans = guided.plans;
     end.planning_ns = whole_ns(guided.planning_ns);
     end.planned_ops = guided.planned_ops;

@@ -26,6 +26,8 @@ inline std::uint64_t whole_ns(double ns) {
 class Session final : private engine::Observer {
  public:
   static Session& instance();
+  // nullptr: none has been made yet, or it is being made by this very call.
+  static Session* existing() noexcept { return made.load(std::memory_order_acquire); }
 
   // Whether calls are to be handled. Otherwise each goes to the driver as it is: disabled, a bad option, a
   // driver that lacks what is needed, or a child after fork.
@@ -78,6 +80,7 @@ class Session final : private engine::Observer {
   void on_barrier() override;
   void on_cost(std::uint32_t cost_class, double ns) override;
 
+  static inline std::atomic<Session*> made{nullptr};
   options::Options options_;
   cuda::Driver driver_;
   std::unique_ptr<cuda::Runtime> runtime_;

@@ -1,4 +1,4 @@
-// Timing of ops by events. Must not wait for anything.
+// Classes, and timing of ops by events. Must not wait for anything.
 #include "cuda/costs.hpp"
 
 namespace refrain::cuda {
@@ -21,15 +21,19 @@ double Costs::guess_ns(std::uint64_t bytes) noexcept {
   return 5000.0 + static_cast<double>(bytes) / 1000.0;
 }
 
+bool Costs::wants(std::uint32_t cost_class) const noexcept {
+  return classes_[cost_class].started < kTimedLaunches;
+}
+
 CUevent Costs::begin(std::uint32_t cost_class, CUstream stream) {
-  if (classes_[cost_class].started >= kTimedLaunches) return nullptr;
+  if (!wants(cost_class)) return nullptr;
   const CUevent event = take_event();
   if (!event) return nullptr;
   if (driver_.cuEventRecord(event, stream) != CUDA_SUCCESS) {
     spare_.push_back(event);
     return nullptr;
   }
-  ++classes_[cost_class].started;
+  started(cost_class);
   return event;
 }
 

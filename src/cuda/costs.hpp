@@ -1,5 +1,6 @@
-// What ops cost on the device: the first launches of each class are timed with events; until their times are
-// known a guess stands in. Times are read only when somebody is about to need them.
+// What ops cost on the device: the first launches of each class are timed; until their times are known a
+// guess stands in. Here by pairs of events, whose times are read only when somebody is about to need them;
+// others may bring times of their own.
 #pragma once
 
 #include <cuda.h>
@@ -34,6 +35,20 @@ class Costs {
   void finish(std::uint32_t cost_class, CUevent begin, CUstream stream);
   void cancel(CUevent begin) { spare_.push_back(begin); }
 
+  // For a launch that is timed by other means: whether it is to be; that it is; that no time came of it, so
+  // that another launch is to be timed instead; its time, for the mean of the class so far.
+  bool wants(std::uint32_t cost_class) const noexcept;
+  void started(std::uint32_t cost_class) noexcept { ++classes_[cost_class].started; }
+  void lost(std::uint32_t cost_class) noexcept { --classes_[cost_class].started; }
+  // Other means do not measure this class.
+  void leave_to_events(std::uint32_t cost_class) noexcept { classes_[cost_class].only_events = true; }
+  bool only_events(std::uint32_t cost_class) const noexcept { return classes_[cost_class].only_events; }
+  double add(std::uint32_t cost_class, double ns) noexcept {
+    Class& c = classes_[cost_class];
+    c.sum_ns += ns;
+    return c.sum_ns / ++c.timed;
+  }
+
   // Calls set(class, ns) for every class whose mean has changed since the last call.
   template <class Set>
   void collect(Set&& set) {
@@ -45,10 +60,7 @@ class Costs {
       pending_.pop_front();
       if (state == CUDA_SUCCESS &&
           driver_.cuEventElapsedTime(&ms, pending.begin, pending.end) == CUDA_SUCCESS) {
-        Class& c = classes_[pending.cost_class];
-        c.sum_ns += static_cast<double>(ms) * 1e6;
-        ++c.timed;
-        set(pending.cost_class, c.sum_ns / c.timed);
+        set(pending.cost_class, add(pending.cost_class, static_cast<double>(ms) * 1e6));
       }
       spare_.push_back(pending.begin);
       spare_.push_back(pending.end);
@@ -65,6 +77,7 @@ class Costs {
   struct Class {
     std::uint32_t started = 0;
     std::uint32_t timed = 0;
+    bool only_events = false;
     double sum_ns = 0;
   };
   struct Pending {

@@ -11,10 +11,14 @@ struct Driver {
 #include "cuda/driver_calls.def"
 #undef CALL
 
+  // It is simgpu's: no other library exports what src/simgpu/native/image.hpp names.
+  bool software_device = false;
+
   // Resolves every member by its exported name; returns the first name that is missing, or nullptr.
   template <class Resolve>
   const char* load(Resolve&& resolve) {
     const char* missing = nullptr;
+    software_device = resolve("simgpu_native_image_version") != nullptr;
 #define CALL_NAME(symbol) #symbol
 #define CALL(symbol)                                                       \
   symbol = reinterpret_cast<decltype(symbol)>(resolve(CALL_NAME(symbol))); \

@@ -46,7 +46,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
       limits_(options.limit.value),
       note_(std::move(note)),
       streams_(driver),
-      costs_(driver) {
+      costs_(driver, options) {
   settings_.host_cap_bytes = host_bytes(options.host_limit.value);
   settings_.offload = options.offload.value;
   settings_.verify = options.verify.value;
@@ -55,6 +55,7 @@ Runtime::Runtime(const Driver& driver, engine::Observer& observer, const options
   settings_.policy = options::engine_policy(options.policy.value);
   planned_ = options.policy.value == options::kPlanned;
   recording_ = !options.record.value.empty();
+  says_no_cupti_ = options.costs.value == options::CostsFrom::kCupti;
   settings_.thrash_share = options.thrash_share.value.value;
 }
 
@@ -125,6 +126,7 @@ bool Runtime::attach() {
   }
   engine_ = std::make_unique<engine::Engine>(*device_, guide_ ? *guide_ : observer_, settings_);
   open_to_peers();
+  start_costs();
   return true;
 }
 

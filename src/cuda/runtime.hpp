@@ -17,7 +17,7 @@
 
 #include "cuda/addresses.hpp"
 #include "cuda/arenas.hpp"
-#include "cuda/costs.hpp"
+#include "cuda/cost_source.hpp"
 #include "cuda/device.hpp"
 #include "cuda/function_ref.hpp"
 #include "cuda/kernels.hpp"
@@ -142,6 +142,10 @@ class Runtime {
   void stop_planning() {
     if (guide_) guide_->stop();
   }
+  // Under the lock. For people: where the durations of kernels come from.
+  const std::string& cost_source() const noexcept { return costs_.description(); }
+  // The program is about to use CUPTI, which serves one client at a time.
+  void leave_cupti();
   std::uint64_t cap_bytes() const noexcept { return cap_bytes_; }
   // A recorded op, for people who want to repeat it: kernel, grid, block, shared bytes, parameter bytes.
   std::string describe(engine::Payload payload) const;
@@ -157,6 +161,7 @@ class Runtime {
     bool kernel;  // or a library's function: it has to earn its trust
   };
   bool attach();
+  void start_costs();
   CUresult external_locked(std::size_t bytes, Call call);
   void release_all(bool context_alive);
   // The managed context is current.
@@ -225,8 +230,9 @@ class Runtime {
 
   const Driver& driver_;
   engine::Observer& observer_;
-  bool planned_ = false;    // the policy
-  bool recording_ = false;  // costs are wanted, whatever is evicted
+  bool planned_ = false;        // the policy
+  bool says_no_cupti_ = false;  // it was asked for
+  bool recording_ = false;      // costs are wanted, whatever is evicted
   options::DeviceLimit limits_;
   options::Limit limit_;       // of the device that is managed
   engine::Settings settings_;  // but for what the device says
@@ -240,7 +246,7 @@ class Runtime {
   std::uint64_t cap_bytes_ = engine::kNoCap;
   std::uint64_t granularity_bytes_ = 0;
   Streams streams_;
-  Costs costs_;
+  CostSource costs_;
   std::unordered_map<std::uint64_t, engine::KernelIndex> kernel_numbers_;  // by what a cost key is about
   Kernels kernels_;
   Addresses addresses_;

@@ -52,15 +52,6 @@ bool Runtime::capturing(CUstream stream) const {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void Runtime::collect_costs() {
-  if (!engine_) return;
-  if (const auto cost = device_->transfer_cost()) engine_->set_transfer_cost(*cost);
-  if (!costs_.waiting()) return;
-  // Asking the driver costs more than the answer is worth until something may have to be evicted.
-  if (!recording_ && engine_->memory().used_bytes() < cap_bytes_ / 2) return;
-  costs_.collect([this](std::uint32_t cost_class, double ns) { engine_->set_cost_ns(cost_class, ns); });
-}
-
 std::uint32_t Runtime::use(const Part& part, bool read, bool written, bool whole) {
   contents_.used(part.begin, part.end, written);
   return add_use(part, read, written, whole);
@@ -124,14 +115,15 @@ CUresult Runtime::issue(CUstream stream, const Facts& facts, Call call, const Fi
   const engine::Status status = prepare(uses_, fill != nullptr, cost_class);
   if (status != engine::Status::kOk) return error_of(status);
   CUresult result = device_->order_before(index, uses_);
-  const CUevent begin = fill && result == CUDA_SUCCESS ? costs_.begin(cost_class, stream) : nullptr;
+  CostSource::Timing timing;
+  if (fill && result == CUDA_SUCCESS) timing = costs_.begin(cost_class, stream, facts.kernel);
   if (result == CUDA_SUCCESS) result = call();
   if (result != CUDA_SUCCESS) {
-    if (begin) costs_.cancel(begin);
+    costs_.cancel(timing, cost_class);
     engine_->abandon();
     return result;
   }
-  if (begin) costs_.finish(cost_class, begin, stream);
+  costs_.finish(timing, cost_class, stream);
   // Once something has been evicted, somebody will wait for single ops rather than for all that was issued.
   device_->issued(index, uses_, engine_->statistics().evictions > 0);
   engine::Payload payload = 0;

@@ -50,6 +50,8 @@ constexpr std::string_view kWords<LogLevel>[] = {"evict"};
 template <>
 constexpr std::string_view kWords<Children>[] = {"follow", "off"};
 template <>
+constexpr std::string_view kWords<CostsFrom>[] = {"auto", "cupti", "events"};
+template <>
 constexpr std::string_view kWords<Offload>[] = {"off", "leaves", "auto"};
 template <>
 constexpr std::string_view kWords<Verify>[] = {"off", "sample", "all"};
@@ -182,6 +184,7 @@ std::string forms_of(std::string_view type) {
   if (type == "DeviceLimit") return one + "; or one of these for each GPU: 0=8GiB,1=80%";
   if (type == "Size") return "1GiB, 100M, 1.5G (with a unit), or off";
   if (type == "Children") return words_of<Children>();
+  if (type == "CostsFrom") return words_of<CostsFrom>();
   if (type == "Share") return "90% (above 0, at most 100)";
   if (type == "Switch") return "on, off, 1, 0, true, false, yes, no";
   if (type == "Level") return "0, 1, 2, 3";

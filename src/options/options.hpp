@@ -53,6 +53,7 @@ constexpr engine::PolicyKind engine_policy(Policy policy) {
 }
 enum class LogLevel { kEvict };
 enum class Children { kFollow, kOff };
+enum class CostsFrom { kAuto, kCupti, kEvents };
 
 enum class Source { kDefault, kEnvironment, kFlag };
 std::string_view name_of(Source source);

@@ -86,6 +86,7 @@ std::string ledger(const Summary& s) {
   row("launches that cannot be replayed", number(t.unreplayable), fmt::format("of {}", t.launches));
   row("calls that could not be followed", number(t.barriers), "all was made resident before each");
   row("memory not managed", bytes(t.unmanaged_bytes), "");
+  if (!t.costs.empty()) row("durations of kernels", text(""), t.costs);
   return table({"", "", ""}, rows);
 }
 

@@ -95,6 +95,10 @@ std::string to_text(const Summary& s) {
     row("not followed", fmt::format("{}", t.barriers), "calls; all was made resident before each");
   if (t.unmanaged_bytes > 0)
     row("not managed", format_bytes(t.unmanaged_bytes), "other device memory of the program");
+  if (!t.costs.empty() && t.evictions > 0) {
+    constexpr std::size_t kRoom = 100 - 27;  // columns that the name leaves
+    text += fmt::format("      {:<20} {}\n", "kernel durations", printable(t.costs).substr(0, kRoom));
+  }
   if (!s.log_path.empty()) text += fmt::format("      next: refrain report {}\n", s.log_path);
   return text;
 }

@@ -25,7 +25,7 @@ Summary from_log(std::istream& in, std::string log_path);
 // ok, corrupt (a value came back different), idle (no device memory, no kernel), partial (something was not
 // managed), oom, killed.
 std::string verdict(const Summary& summary);
-// At most 12 lines of 100 columns, each with the prefix "refrain:" or indented under it.
+// At most 13 lines of 100 columns, each with the prefix "refrain:" or indented under it.
 std::string to_text(const Summary& summary);
 nlohmann::ordered_json to_json(const Summary& summary);
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "cuda/runtime.hpp"
@@ -20,7 +21,9 @@ struct SilentObserver final : engine::Observer {
   void on_save(const engine::Saved&) override {}
   void on_mismatch(const engine::Mismatch&) override { ++mismatches; }
   void on_thrash(const engine::Thrashing&) override {}
+  void on_cost(std::uint32_t cost_class, double ns) override { costs_ns[cost_class] = ns; }
   int mismatches = 0;
+  std::map<std::uint32_t, double> costs_ns;  // the last of each class
 };
 
 // Neither offload nor verification. 0: no limit.

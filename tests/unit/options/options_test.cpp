@@ -143,6 +143,7 @@ const Values kValues[] = {
     {"OnThrash", {"report", "stop", "offload", "fail"}, {"off", "on"}},
     {"LogLevel", {"evict"}, {"all", "off"}},
     {"Children", {"follow", "off"}, {"on", "none"}},
+    {"CostsFrom", {"auto", "cupti", "events"}, {"on", "off", "CUPTI"}},
     {"Text", {"anything at all"}, {}},  // what it names is judged where it is used
 };
 

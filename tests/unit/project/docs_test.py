@@ -20,6 +20,7 @@ FORMS = {
     "LogLevel": "`evict`",
     "Size": "`1GiB`, `100M` (with a unit), or `off`",
     "Children": "`follow`, `off`",
+    "CostsFrom": "`auto`, `cupti`, `events`",
     "Text": "text",
 }
 

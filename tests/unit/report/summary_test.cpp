@@ -73,10 +73,23 @@ TEST(Summary, FitsTheTerminal) {
   end.planning_ns = 123456789;
   end.offloads = end.compared = 123456789;
   end.unmanaged_bytes = end.evicted_bytes = ~std::uint64_t{0} / 2;
+  end.costs = std::string(200, 'x');
   std::istringstream lines(to_text(from_totals(end, "l", 0)));
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 100u) << line;
-  EXPECT_LE(count, 12);
+  EXPECT_LE(count, 13);
+}
+
+TEST(Summary, SaysWhereKernelDurationsComeFromWhereTheyWereOfUse) {
+  event::End end = good_end();
+  const auto text = [&] { return to_text(from_totals(end, "", 0)); };
+  EXPECT_EQ(text().find("kernel durations"), std::string::npos) << "a log of an earlier version";
+  end.costs = "events (CUPTI: not found)";
+  EXPECT_NE(text().find("\n      kernel durations     events (CUPTI: not found)\n"), std::string::npos)
+      << text();
+  EXPECT_EQ(to_json(from_totals(end, "", 0))["costs"], end.costs);
+  end.evictions = 0;
+  EXPECT_EQ(text().find("kernel durations"), std::string::npos) << "nothing was evicted: nothing was weighed";
 }
 
 TEST(Summary, LogWithoutEndIsAddedUp) {

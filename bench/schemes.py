@@ -1,4 +1,4 @@
-"""Static schemes on published logs and on records: what each takes and costs, and what h_DTR and a plan cost in the same memory.
+"""Static schemes on published logs and on records: what each takes and costs, on paper and in the engine, and what h_DTR and a plan cost in the same memory.
 Prints docs/policies.md's table. schemes.py BUILD LOG ... (*.log: published with DTR; others: records)"""
 import json
 import pathlib
@@ -21,16 +21,16 @@ def shown(row):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    print("| log | scheme | memory | compute | h_DTR in as much | planned in as much |\n| --- | --- | --- | --- | --- | --- |")
+    print("| log | scheme | memory | on paper | in the engine | h_DTR in as much | planned in as much |\n| --- | --- | --- | --- | --- | --- | --- |")
     for log in map(pathlib.Path, sys.argv[2:]):
         for scheme in SCHEMES:
             rows = simulate(build, log, "--policy", scheme)
             if rows is None:
-                print(f"| {log.stem} | {scheme} | - | - | | |")
+                print(f"| {log.stem} | {scheme} | - | - | | | |")
                 continue
             limit = f"{rows[0]['peak_bytes']}B"
             others = simulate(build, log, "--policy", "dtr", "planned", "--plan-seconds", "0.5", "--limit", limit)
-            print(f"| {log.stem} | {scheme} | {rows[0]['budget_ratio']:.3f} | {shown(rows[0])} | {shown(others[0])} | {shown(others[1])} |",
+            print(f"| {log.stem} | {scheme} | {rows[0]['budget_ratio']:.3f} | {shown(rows[0])} | {shown(rows[1])} | {shown(others[0])} | {shown(others[1])} |",
                   flush=True)
 
 

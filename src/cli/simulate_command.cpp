@@ -79,12 +79,13 @@ struct Subject {
   std::string model;
   Log log;
   simulate::TraceTotals totals;
-  planner::Iteration iteration;      // where something is on paper only
-  std::vector<std::uint32_t> names;  // of its ops
+  planner::Iteration iteration;        // where something is on paper only
+  std::vector<std::uint32_t> names;    // of its ops
+  std::vector<std::uint32_t> buffers;  // of its values
 };
 
 void make_plannable(const std::string& name, Subject& subject) {
-  subject.iteration = simulate::iteration_of(subject.log.trace, &subject.names);
+  subject.iteration = simulate::iteration_of(subject.log.trace, &subject.names, &subject.buffers);
   const std::string problem = planner::problem_of(subject.iteration);
   if (!problem.empty())
     throw UsageError(kBadInput, fmt::format("{}: it cannot be planned: {}; accepted are logs in which each "
@@ -97,7 +98,8 @@ Subject subject_of(const SimulateRequest& request) {
                   .log = read(request),
                   .totals = {},
                   .iteration = {},
-                  .names = {}};
+                  .names = {},
+                  .buffers = {}};
   subject.totals = simulate::totals_of(subject.log.trace);
   if (subject.totals.peak_bytes == 0 || subject.totals.compute_ns == 0)
     throw UsageError(kBadInput,
@@ -109,13 +111,18 @@ Subject subject_of(const SimulateRequest& request) {
   return subject;
 }
 
+simulate::SimulationSettings settings_of(const SimulateRequest& request, const Subject& subject,
+                                         std::uint64_t cap_bytes) {
+  return {.engine = {.cap_bytes = cap_bytes, .granularity_bytes = subject.log.trace.page_bytes},
+          .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns),
+          .planning = nullptr,
+          .directions = nullptr};
+}
+
 simulate::Result run(const SimulateRequest& request, const Subject& subject, std::string_view policy,
                      std::uint64_t cap_bytes) {
   const double plan_seconds = parse_plan_seconds(request.plan_seconds);
-  simulate::SimulationSettings settings{
-      .engine = {.cap_bytes = cap_bytes, .granularity_bytes = subject.log.trace.page_bytes},
-      .times = request.call_ns.empty() ? simulate::DeviceTimes{} : parse_call_ns(request.call_ns),
-      .planning = nullptr};
+  simulate::SimulationSettings settings = settings_of(request, subject, cap_bytes);
   if (policy == kPlanned && request.format == "trace") {
     guide::CountedPlanning planning({.improving = static_cast<std::uint64_t>(plan_seconds * kLooksASecond)});
     settings.planning = &planning;
@@ -159,7 +166,8 @@ report::MaybeBatches batches_of(const SimulateRequest& request, const Subject& s
                        .log = {.operators = {}, .trace = simulate::scaled(subject.log.trace, grows, factor)},
                        .totals = {},
                        .iteration = {},
-                       .names = {}};
+                       .names = {},
+                       .buffers = {}};
         larger.totals = simulate::totals_of(larger.log.trace);
         if (is_planned(request) && request.format == "dtr")
           larger.iteration = simulate::iteration_of(larger.log.trace);
@@ -205,7 +213,18 @@ void add_scheme(const SimulateRequest& request, const Subject& subject, planner:
                   .budget_ratio = static_cast<double>(found.result.peak_bytes) /
                                   static_cast<double>(subject.totals.peak_bytes),
                   .limit_bytes = found.result.peak_bytes,
+                  .has_device_time = false,
                   .result = found.result});
+  if (request.runtime != "engine") return;
+  // In as much memory, rounded up to pages: the engine counts whole ones.
+  const simulate::Directions directions{
+      .iteration = subject.iteration, .buffers = subject.buffers, .schedule = found.schedule};
+  simulate::SimulationSettings settings = settings_of(request, subject, found.result.peak_bytes);
+  settings.directions = &directions;
+  report::SimulationRow row = rows.back();
+  row.result = simulate::simulate(subject.log.trace, settings);
+  row.has_device_time = !request.call_ns.empty();
+  rows.push_back(std::move(row));
 }
 
 int simulate_log(SimulateRequest& request) {

@@ -14,20 +14,26 @@ std::string time_of(double ns) {
   return ns < 1000 ? fmt::format("{:.0f} ns", ns) : fmt::format("{:.1f} us", ns / 1000);
 }
 
-// What a planned row is, which its numbers do not say.
+// What a row is, which its numbers do not say.
 std::string notes_of(std::span<const SimulationRow> rows) {
+  using Account = simulate::Result::Account;
   std::string text;
-  bool on_paper = false;
+  bool planned_on_paper = false, directed = false;
   for (const SimulationRow& row : rows) {
     const simulate::Result& r = row.result;
-    on_paper = on_paper || r.account == simulate::Result::Account::kPaper;
-    if (r.account != simulate::Result::Account::kGuidedRun) continue;
-    text += fmt::format("{} {:.3f}: {} of {} ops as planned; plans {}, left {} times, given up {}\n",
-                        row.policy, row.budget_ratio, r.planned_ops, r.ops, r.plans, r.left, r.given_up);
+    planned_on_paper = planned_on_paper || (r.account == Account::kPaper && row.policy == "planned");
+    directed = directed || r.account == Account::kDirectedRun;
+    if (r.account == Account::kGuidedRun)
+      text += fmt::format("{} {:.3f}: {} of {} ops as planned; plans {}, left {} times, given up {}\n",
+                          row.policy, row.budget_ratio, r.planned_ops, r.ops, r.plans, r.left, r.given_up);
   }
-  if (on_paper)
+  if (planned_on_paper)
     text +=
         "planned: the plan's own account of one iteration, carried out on paper; nothing ran in the engine\n";
+  if (directed)
+    text +=
+        "static schemes: first the scheme's own account on paper, then the engine's, following it in as much "
+        "memory\n";
   return text;
 }
 
@@ -82,6 +88,7 @@ nlohmann::ordered_json to_json(std::span<const SimulationRow> rows) {
                                      {"decision_ns_p99", r.decisions.quantile_ns(0.99)}};
     if (row.has_device_time) fields["device_ns"] = r.device_ns;
     if (r.account == simulate::Result::Account::kPaper) fields["account"] = "paper";
+    if (r.account == simulate::Result::Account::kDirectedRun) fields["account"] = "engine";
     if (r.account == simulate::Result::Account::kGuidedRun) {
       fields["account"] = "run";
       fields["plans"] = r.plans;

@@ -18,8 +18,9 @@ struct Result {
   std::uint64_t peak_bytes = 0;
   std::uint64_t evictions = 0;
   std::uint64_t rematerialisations = 0;  // values of the program's that came back
-  enum class Account : std::uint8_t { kRun, kGuidedRun, kPaper };
-  Account account = Account::kRun;  // kPaper: nothing ran: a plan's own account
+  // kDirectedRun: a static scheme, followed in the engine. kPaper: nothing ran: a plan's own account.
+  enum class Account : std::uint8_t { kRun, kGuidedRun, kDirectedRun, kPaper };
+  Account account = Account::kRun;
   // Of kGuidedRun: plans that were taken up, and given up because they cost more; ops of the program's, and
   // of these, that a plan expected; how often the program left one.
   std::uint64_t plans = 0;

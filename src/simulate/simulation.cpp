@@ -36,6 +36,8 @@ class Simulation {
         guide_(settings.planning
                    ? std::make_unique<guide::Guide>(clock_, *settings.planning, settings.times.mapping)
                    : nullptr),
+        director_(settings.directions ? std::make_unique<Director>(*settings.directions, trace.ops.size())
+                                      : nullptr),
         engine_(device_, guide_ ? static_cast<engine::Observer&>(*guide_) : clock_, settings.engine),
         buffers_(trace.buffers.size()) {
     engine_.set_transfer_cost(settings.times.host_copy);
@@ -65,6 +67,7 @@ class Simulation {
     result_.evictions = s.evictions;
     result_.rematerialisations = s.rematerialisations;
     result_.decisions = clock_.times;
+    if (director_) result_.account = Result::Account::kDirectedRun;
     if (guide_) {
       const guide::Guided& guided = guide_->totals();
       result_.account = Result::Account::kGuidedRun;
@@ -116,9 +119,11 @@ class Simulation {
                        .undefined = use.undefined});
     }
     if (guide_) guide_->before(engine_, uses_, op.replayable, class_of_[index]);
+    if (director_) director_->before(index, engine_, buffers_);
     if (engine_.prepare(uses_) != Status::kOk) return fail(Outcome::kOutOfMemory);
     device_.run(index);
     engine_.commit(uses_, op.replayable, class_of_[index], index);
+    if (director_) director_->after(index, engine_, buffers_);
     return !thrashed() || fail(Outcome::kThrashed);
   }
 
@@ -152,6 +157,7 @@ class Simulation {
   DecisionClock clock_;
   VirtualDevice device_;
   std::unique_ptr<guide::Guide> guide_;
+  std::unique_ptr<Director> director_;
   engine::Engine engine_;
   std::vector<std::uint32_t> class_of_;  // by op of the trace
   std::vector<BufferId> buffers_;        // by buffer of the trace; none: not there (yet, or any longer)

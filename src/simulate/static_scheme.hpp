@@ -10,7 +10,8 @@
 namespace refrain::simulate {
 
 struct SchemeRun {
-  Result result;        // the one decision time is that of the whole divided by the ops
+  Result result;  // the one decision time is that of the whole divided by the ops
+  planner::Schedule schedule;
   std::string refusal;  // why there is no result: planner/schemes.hpp
 };
 

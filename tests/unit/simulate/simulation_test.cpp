@@ -5,7 +5,9 @@
 #include <random>
 
 #include "dtr_data.hpp"
+#include "planner/check.hpp"
 #include "simulate/dtr_log.hpp"
+#include "simulate/iteration.hpp"
 #include "simulate/published.hpp"
 #include "simulate/simulation.hpp"
 
@@ -61,6 +63,33 @@ TEST(Simulation, WhatIsEvictedCostsItsOpsAgain) {
   EXPECT_EQ(result.evictions, 1u);
   EXPECT_EQ(result.rematerialisations, 1u);
   EXPECT_EQ(result.decisions.count(), 1u);
+}
+
+// One value has to go: the one that the schedule says, whatever it costs.
+TEST(Simulation, WhatASchedulePutsUpGoesAndWhatItComputesComesBack) {
+  using Kind = planner::Action::Kind;
+  constexpr std::uint32_t kLength = 10;
+  Trace trace = chain(kLength);
+  for (std::uint32_t i = 1; i <= kLength; ++i) trace.ops[i].cost_ns = 100.0 * i;
+  for (std::uint32_t victim = 2; victim < kLength - 1; ++victim) {
+    Directions directions;
+    directions.iteration = iteration_of(trace, nullptr, &directions.buffers);
+    const auto place = std::find(directions.buffers.begin(), directions.buffers.end(), victim);
+    const auto value = static_cast<planner::ValueIndex>(place - directions.buffers.begin());
+    ASSERT_EQ(directions.iteration.ops.size(), 2 * kLength) << "the leaf is constant";
+    for (planner::OpIndex op = 0; op < 2 * kLength; ++op) {
+      const planner::OpIndex reads_victim = 2 * kLength - victim;
+      if (op == reads_victim) directions.schedule.actions.push_back({Kind::kRecompute, victim - 1});
+      directions.schedule.actions.push_back({Kind::kRun, op});
+      if (op == victim) directions.schedule.actions.push_back({Kind::kDrop, value});
+    }
+    ASSERT_EQ(planner::check_schedule(directions.iteration, directions.schedule, 1000).problem, "");
+    const Result result =
+        simulate(trace, {.engine = {.cap_bytes = 100, .granularity_bytes = 1}, .directions = &directions});
+    EXPECT_EQ(result.account, Result::Account::kDirectedRun);
+    EXPECT_EQ(result.evictions, 1u);
+    EXPECT_EQ(result.total_ns, result.base_ns + 100 * victim);
+  }
 }
 
 TEST(Simulation, WhatCannotBeHeldIsOutOfMemoryAndWhatComesToNothingIsStopped) {

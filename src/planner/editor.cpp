@@ -143,6 +143,21 @@ bool Editor::try_remove(RunId run) {
   return false;
 }
 
+void Editor::clear() {
+  while (!timeline_.recomputations().empty()) erase(timeline_.recomputations().back());
+}
+
+void Editor::take_up(const std::vector<OpIndex>& ops) {
+  clear();
+  OpIndex next = 0;
+  for (const OpIndex op : ops) {
+    if (op == next)
+      ++next;
+    else
+      insert(op, next);
+  }
+}
+
 void Editor::insert(OpIndex op, RunId before) {
   journal_.push_back({timeline_.insert(op, before), op, true, 0, 0});
 }

@@ -43,6 +43,11 @@ class Editor {
   // Only if what is kept in its place fits under the cap.
   bool try_remove(RunId run);
 
+  // Takes out all recomputations.
+  void clear();
+  // In their place, those of a list of runs: the ops in order.
+  void take_up(const std::vector<OpIndex>& ops);
+
   std::size_t mark() const { return journal_.size(); }
   void undo(std::size_t mark);
   void forget() { journal_.clear(); }

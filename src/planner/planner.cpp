@@ -1,5 +1,5 @@
-// See planner.hpp. Simulated annealing: a few recomputations are taken out, what is then over the cap is
-// repaired, what now fits is left out; the outcome is kept if it is not much worse.
+// See planner.hpp. First plans, and simulated annealing from the best of them: changes (change.cpp) are kept
+// if the outcome is not much worse.
 #include "planner/planner.hpp"
 
 #include <algorithm>
@@ -14,19 +14,22 @@ constexpr double kFirstPrice = 0.1;  // of the mean compute time per byte of the
 // Temperatures, in mean costs of a recomputation.
 constexpr double kHot = 0.2, kReheated = 2.0, kCold = 0.002;
 constexpr double kRestMoves = 200;  // for each recomputation, until nothing better is found
+constexpr int kMostCoolings = 3;
 constexpr double kNoise = 3.0;
 // Of keeping, against the price of a single drop: over its time it takes many drops to make room.
 constexpr double kWeights[] = {10, 3, 1, 30};
-constexpr double kLowWeight = 3, kHighWeight = 10, kHighestWeight = 30;
-constexpr std::size_t kMostRemoved = 3;
-constexpr std::uint32_t kNear = 16;  // stages
-constexpr std::size_t kFillTries = 64;
-constexpr unsigned kTrialBits = 7;  // up to 2^6 trials
+constexpr double kLowestWeight = 1, kLowWeight = 3, kHighestWeight = 30;
+constexpr unsigned kTrialBits = 6;  // up to 2^5 trials
 constexpr unsigned kFewTrialBits = 4;
-constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 1000, kRounds = 50;
+constexpr std::size_t kFirstRounds = 500, kLoweringRounds = 1000;
 constexpr double kStep = 0.9;      // how far the cap is lowered at once
 constexpr int kSmallerSteps = 10;  // failures in a row, then a large one is tried again
 constexpr int kMovesBetweenSteps = 320;
+// First plans by chance: for this part of the time, and so many.
+constexpr double kBeginning = 0.1;
+constexpr int kMostBeginnings = 100;
+constexpr std::size_t kBeginningRounds = 3000;
+constexpr double kBeginningNoise = 1.0;
 
 }  // namespace
 
@@ -38,7 +41,8 @@ Planner::Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32
       trial_bits_(kTrialBits) {
   for (const Op& op : iteration.ops) base_ns_ += op.cost_ns;
   const std::int64_t peak = std::max<std::int64_t>(1, editor_.timeline().peak_bytes());
-  editor_.set_ns_per_byte(kFirstPrice * static_cast<double>(base_ns_) / static_cast<double>(peak));
+  first_price_ = kFirstPrice * static_cast<double>(base_ns_) / static_cast<double>(peak);
+  editor_.set_ns_per_byte(first_price_);
 }
 
 bool Planner::start(const Progress& progress) {
@@ -58,12 +62,11 @@ bool Planner::start(const Progress& progress) {
 // From nothing recomputed to the cap, at several weights of keeping; the timeline is that of the best
 // outcome.
 bool Planner::start_at_once() {
-  const double price = editor_.ns_per_byte();
   double best_weight = 0;
   std::int64_t best_ns = INT64_MAX;
   const auto attempt = [&](double weight) {
     editor_.undo(0);
-    editor_.set_ns_per_byte(price);
+    editor_.set_ns_per_byte(first_price_);
     editor_.set_keep_weight(weight);
     if (!repair_({.limit_ns = base_ns_, .most_rounds = kFirstRounds, .share = kFirstShare})) return false;
     fill(editor_.timeline().recomputations().size());
@@ -77,9 +80,8 @@ bool Planner::start_at_once() {
     best_random_ = before;
   }
   editor_.undo(0);
-  editor_.set_ns_per_byte(price);
+  editor_.set_ns_per_byte(first_price_);
   if (best_weight == 0) return false;
-  best_ns = INT64_MAX;
   random_ = best_random_;
   return attempt(best_weight);
 }
@@ -116,16 +118,40 @@ bool Planner::lower_the_cap(std::int64_t goal_bytes, const Progress& progress) {
 
 // Where there is time to come to rest, it is heated again: there may be a better place to rest.
 void Planner::improve(const Progress& progress) {
-  constexpr double kProbe = 0.05, kFirst = 0.4, kSecond = 0.8;
-  const std::int64_t moves = anneal(progress, {0, kProbe, kHot});
-  const auto expected = static_cast<double>(moves) * (kFirst / kProbe);
-  if (expected < kRestMoves * static_cast<double>(editor_.timeline().recomputations().size())) {
-    anneal(progress, {kProbe, 1, kHot});
-    return;
+  constexpr double kProbe = 0.05;
+  begin_anew([&] { return progress() / kBeginning; });
+  const double begun = progress(), probed = begun + kProbe;
+  const auto moves = static_cast<double>(anneal(progress, {begun, probed, kHot}));
+  const double rest = kRestMoves * static_cast<double>(editor_.timeline().recomputations().size());
+  const double rests = moves * (1 - probed) / kProbe / std::max(rest, 1.0);
+  const int coolings = static_cast<int>(std::clamp<double>(rests, 1, kMostCoolings));
+  for (int i = 0; i < coolings; ++i) {
+    const auto until = [&](int done) { return probed + (1 - probed) * done / coolings; };
+    anneal(progress, {until(i), until(i + 1), i == 0 ? kHot : kReheated});
   }
-  anneal(progress, {kProbe, kFirst, kHot});
-  anneal(progress, {kFirst, kSecond, kReheated});
-  anneal(progress, {kSecond, 1, kHot});
+}
+
+// First plans by chance: some are far better, and the search does not get from every one to every other.
+void Planner::begin_anew(const Progress& progress) {
+  if (best_ns_ == 0) return;
+  double best_price = editor_.ns_per_byte();
+  for (int count = 0; count < kMostBeginnings && progress() < 1; ++count) {
+    editor_.forget();
+    editor_.clear();
+    editor_.set_ns_per_byte(first_price_);
+    editor_.set_keep_weight(random_weight(kLowestWeight, kHighestWeight));
+    RepairEffort effort{.limit_ns = best_ns_ + best_ns_ / 4, .most_rounds = kBeginningRounds};
+    effort.stop = [&] { return progress() >= 1; };
+    if (random_() % 2 == 0) effort.share = kFirstShare;
+    if (random_() % 2 == 0)
+      effort.noise = kBeginningNoise, effort.trials = std::size_t{1} << random_() % kFewTrialBits;
+    if (!repair_(effort)) continue;
+    fill(editor_.timeline().recomputations().size());
+    if (editor_.timeline().recomputed_ns() < best_ns_) best_price = editor_.ns_per_byte();
+    keep_if_best();
+  }
+  editor_.take_up(best_);
+  editor_.set_ns_per_byte(best_price);
 }
 
 std::int64_t Planner::anneal(const Progress& progress, const Cooling& cooling) {
@@ -144,32 +170,6 @@ std::int64_t Planner::anneal(const Progress& progress, const Cooling& cooling) {
       editor_.undo(0);
   }
   return moves;
-}
-
-double Planner::random_weight(double low, double high) {
-  return low * std::pow(high / low, uniform(random_));
-}
-
-bool Planner::change(double allowed_ns) {
-  const Timeline& timeline = editor_.timeline();
-  const auto all = timeline.recomputations();
-  const RunId first = all[random_() % all.size()];
-  const std::uint32_t stage = timeline.stage_of(first);
-  editor_.remove(first);
-  for (std::size_t more = random_() % kMostRemoved; more > 0; --more) {
-    const auto runs = timeline.runs_of(
-        std::min<std::uint32_t>(timeline.end(), stage + static_cast<std::uint32_t>(random_() % kNear)));
-    if (runs.size() > 1) editor_.remove(runs[random_() % (runs.size() - 1)]);
-  }
-  editor_.set_keep_weight(random_weight(kLowWeight, kHighWeight));
-  const auto limit = static_cast<std::int64_t>(allowed_ns);
-  if (!repair_({.limit_ns = limit,
-                .most_rounds = kRounds,
-                .noise = kNoise,
-                .trials = std::size_t{1} << random_() % trial_bits_}))
-    return false;
-  fill(kFillTries);
-  return timeline.recomputed_ns() <= limit;
 }
 
 // Leaves out what the cap has room for; so many recomputations are looked at, expensive ones first.

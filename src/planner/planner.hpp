@@ -33,12 +33,19 @@ class Planner {
  private:
   bool start_at_once();
   bool lower_the_cap(std::int64_t goal_bytes, const Progress& progress);
+  void begin_anew(const Progress& progress);
   // Between two points of progress, from a temperature down.
   struct Cooling {
     double from, to, hot;
   };
   std::int64_t anneal(const Progress& progress, const Cooling& cooling);
   bool change(double allowed_ns);
+  void take_out(RunId first);
+  void take_out_across(std::uint32_t stage);
+  void take_out_all(OpIndex op);
+  bool run_earlier(RunId run);
+  RunId earlier_place(RunId run);
+  std::uint32_t missing_since(RunId run) const;
   double random_weight(double low, double high);
   void fill(std::size_t tries);
   void keep_if_best();
@@ -48,9 +55,11 @@ class Planner {
   Editor editor_;
   Repair repair_;
   unsigned trial_bits_;
+  double first_price_ = 0;    // ns per byte
   std::int64_t base_ns_ = 0;  // of the program's own runs
   std::int64_t best_ns_ = INT64_MAX, best_peak_bytes_ = 0;
   std::vector<OpIndex> best_;  // the ops in the order of the runs
+  std::vector<RunId> same_;
 };
 
 // No run's own values fit under less; with constants.

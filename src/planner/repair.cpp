@@ -18,8 +18,9 @@ bool Repair::operator()(const RepairEffort& effort) {
   const Timeline& timeline = editor_.timeline();
   for (std::size_t round = 0; timeline.peak_bytes() > editor_.cap_bytes(); ++round) {
     if (round == effort.most_rounds || timeline.recomputed_ns() > effort.limit_ns) return false;
+    if (effort.stop && effort.stop()) return false;
     const RunId at = timeline.peak_run();
-    find_candidates(at, effort.noise);
+    find_candidates(at, effort);
     if (candidates_.empty()) return false;
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Candidate& a, const Candidate& b) { return a.price < b.price; });
@@ -29,7 +30,8 @@ bool Repair::operator()(const RepairEffort& effort) {
   return true;
 }
 
-void Repair::find_candidates(RunId at, double noise) {
+void Repair::find_candidates(RunId at, const RepairEffort& effort) {
+  const double noise = effort.noise;
   const Timeline& timeline = editor_.timeline();
   const std::int64_t excess = timeline.bytes_at(at) - editor_.cap_bytes();
   const std::size_t most = noise > 0 ? kSample : timeline.value_count();
@@ -43,7 +45,8 @@ void Repair::find_candidates(RunId at, double noise) {
     const std::size_t next = timeline.event_at(value, at);
     const double cost = editor_.cost_of(value, events[next].run, kNever);
     if (cost == kNever) continue;
-    const double relief = static_cast<double>(std::min(excess, timeline.bytes_of(value)));
+    const double relief = static_cast<double>(effort.ample ? timeline.bytes_of(value)
+                                                           : std::min(excess, timeline.bytes_of(value)));
     const double length = events[next].stage - events[next - 1].stage + 1.0;
     const double luck = noise > 0 ? std::exp(noise * (uniform(random_) - 0.5)) : 1.0;
     candidates_.push_back(
@@ -66,7 +69,7 @@ void Repair::try_out(RunId at, const RepairEffort& effort) {
     const auto net_ns = static_cast<double>(timeline.recomputed_ns() - cost_ns);
     // The run may itself have become superfluous.
     const std::int64_t left = timeline.exists(at) ? timeline.bytes_at(at) : 0;
-    const std::int64_t relief = bytes - std::max(left, editor_.cap_bytes());
+    const std::int64_t relief = bytes - (effort.ample ? left : std::max(left, editor_.cap_bytes()));
     const std::int64_t over =
         std::max<std::int64_t>(0, editor_.peak_of_insertions(start) - editor_.cap_bytes());
     const double price = std::exp(effort.noise * (uniform(random_) - 0.5)) *

@@ -3,6 +3,7 @@
 // whole.
 #pragma once
 
+#include <functional>
 #include <random>
 
 #include "planner/editor.hpp"
@@ -18,9 +19,11 @@ inline double uniform(Random& random) {
 struct RepairEffort {
   std::int64_t limit_ns = 0;    // of recomputation: give up beyond
   std::size_t most_rounds = 0;  // give up beyond
-  double share = 0;  // how much of the excess to take away before prices are looked at again; 0: one value
-  double noise = 0;  // on prices, as an exponent; 0: none, and all candidates are looked at
-  std::size_t trials = 0;  // so many candidates are tried out for what they really cost
+  double share = 0;    // how much of the excess to take away before prices are looked at again; 0: one value
+  double noise = 0;    // on prices, as an exponent; 0: none, and all candidates are looked at
+  bool ample = false;  // what is freed beyond the excess counts too: something else may be kept instead
+  std::function<bool()> stop = nullptr;  // asked before each drop: give up
+  std::size_t trials = 0;                // so many candidates are tried out for what they really cost
 };
 
 class Repair {
@@ -37,7 +40,7 @@ class Repair {
     RunId before;  // its next read
   };
 
-  void find_candidates(RunId at, double noise);
+  void find_candidates(RunId at, const RepairEffort& effort);
   void try_out(RunId at, const RepairEffort& effort);
   void drop(RunId at, double share);
   void follow_price(ValueIndex value, RunId before, std::int64_t excess);

@@ -205,17 +205,29 @@ void Timeline::add_to_stages(std::uint32_t from, std::uint32_t to, std::int64_t 
     if (low & 1) highest_[low] += bytes, added_[low++] += bytes;
     if (high & 1) highest_[--high] += bytes, added_[high] += bytes;
   }
-  for (std::uint32_t node : {first, last})
-    for (node /= 2; node > 0; node /= 2)
-      highest_[node] = std::max(highest_[2 * node], highest_[2 * node + 1]) + added_[node];
+  std::uint32_t left = first / 2, right = last / 2;
+  for (; left != right; left /= 2, right /= 2) refresh(left), refresh(right);
+  // Where the two meet may be one of those changed above: only from its parent on does "as before" say
+  // something.
+  if (left > 0) refresh(left);
+  for (left /= 2; left > 0 && refresh(left);) left /= 2;
 }
 
 void Timeline::refresh_stage(std::uint32_t stage) {
   std::uint32_t node = stage + leaves_;
   const auto& bytes = stages_[stage].bytes;
-  highest_[node] = *std::max_element(bytes.begin(), bytes.end()) + added_[node];
-  for (node /= 2; node > 0; node /= 2)
-    highest_[node] = std::max(highest_[2 * node], highest_[2 * node + 1]) + added_[node];
+  const std::int64_t highest = *std::max_element(bytes.begin(), bytes.end()) + added_[node];
+  if (highest == highest_[node]) return;
+  highest_[node] = highest;
+  for (node /= 2; node > 0 && refresh(node);) node /= 2;
+}
+
+// False: as before, and so are the nodes above.
+bool Timeline::refresh(std::uint32_t node) {
+  const std::int64_t highest = std::max(highest_[2 * node], highest_[2 * node + 1]) + added_[node];
+  if (highest == highest_[node]) return false;
+  highest_[node] = highest;
+  return true;
 }
 
 void Timeline::renumber(std::uint32_t stage, std::size_t from) {

@@ -21,6 +21,7 @@ namespace refrain::planner {
 
 using RunId = std::uint32_t;
 inline constexpr OpIndex kNoOp = UINT32_MAX;
+inline constexpr RunId kNoRun = UINT32_MAX;
 inline constexpr std::int64_t kLeastBytes = INT64_MIN / 4;
 
 class Timeline {
@@ -47,6 +48,12 @@ class Timeline {
   // Comparable: earlier runs have lower ones. Changes with every insertion into the stage.
   std::uint64_t position(RunId run) const {
     return (std::uint64_t{runs_[run].stage} << 32) | runs_[run].index;
+  }
+  // The run after this one, which is not the end.
+  RunId next(RunId run) const {
+    const Run& at = runs_[run];
+    const auto& runs = stages_[at.stage].runs;
+    return at.index + 1 < runs.size() ? runs[at.index + 1] : stages_[at.stage + 1].runs.front();
   }
   bool exists(RunId run) const { return runs_[run].op != kNoOp; }
   bool is_recomputation(RunId run) const { return run > op_count_; }
@@ -114,6 +121,7 @@ class Timeline {
   void add_in_stage(std::uint32_t stage, std::size_t from, std::size_t to, std::int64_t bytes);
   void add_to_stages(std::uint32_t from, std::uint32_t to, std::int64_t bytes);
   void refresh_stage(std::uint32_t stage);
+  bool refresh(std::uint32_t node);
   void renumber(std::uint32_t stage, std::size_t from);
   std::int64_t added_to(std::uint32_t stage) const;
   std::int64_t peak_of_stages(std::uint32_t from, std::uint32_t to) const;

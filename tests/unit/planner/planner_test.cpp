@@ -69,6 +69,30 @@ TEST(Planner, SaysThatThereIsNone) {
   EXPECT_FALSE(unplayable.start(moves(100)));
 }
 
+// u is large, v small and made of u alone. Neither can stay over the wide op. u comes back for its own
+// reader; right before v's reader there is no room for it beside b. So v has to be made early, while u is
+// there.
+TEST(Planner, ComputesEarlierWhatTakesMoreMemoryLater) {
+  Iteration iteration;
+  const auto value = [&](std::int64_t bytes) { return add_value(iteration, bytes); };
+  const ValueIndex u = value(10), v = value(1), wide = value(12), a = value(1), b = value(9), last = value(1);
+  add_op(iteration, 10, {}, {u});
+  add_op(iteration, 1, {u}, {v});
+  add_op(iteration, 1, {}, {wide});
+  add_op(iteration, 1, {u}, {a});
+  add_op(iteration, 20, {a}, {b});
+  add_op(iteration, 1, {v, b}, {last});
+  iteration.values[last].wanted = true;
+  for (const std::uint32_t seed : {1, 2, 3}) {
+    Planner planner(iteration, 12, seed);
+    ASSERT_TRUE(planner.start(moves(1000)));
+    EXPECT_EQ(planner.recomputed_ns(), 41);  // u; then u, v and b again
+    planner.improve(moves(1000));
+    EXPECT_EQ(planner.recomputed_ns(), 11);
+    EXPECT_EQ(check_schedule(iteration, planner.schedule(), 12).problem, "");
+  }
+}
+
 TEST(Planner, RandomIterationsAreCarriedOutAsPredicted) {
   int solved = 0;
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {

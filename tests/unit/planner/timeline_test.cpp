@@ -77,6 +77,14 @@ TEST(Timeline, RandomChangesKeepTheMemoryExact) {
   }
 }
 
+TEST(Timeline, NextGoesThroughAllRuns) {
+  const Iteration iteration = random_iteration(9, 30);
+  Timeline timeline(iteration);
+  for (OpIndex op = 4; op < 30; op += 2) timeline.insert(op - 3, op), timeline.insert(op - 2, op);
+  const std::vector<RunId> runs = all_runs(timeline);
+  for (std::size_t i = 0; i + 1 < runs.size(); ++i) ASSERT_EQ(timeline.next(runs[i]), runs[i + 1]) << i;
+}
+
 TEST(Timeline, PeakBetweenIsTheHighestStrictlyBetween) {
   const Iteration iteration = random_iteration(7, 40);
   Timeline timeline(iteration);
@@ -119,6 +127,31 @@ TEST(Editor, UndoBringsEverythingBack) {
     EXPECT_EQ(timeline.recomputed_ns(), cost_ns);
     ASSERT_NO_FATAL_FAILURE(expect_exact(iteration, timeline));
   }
+}
+
+TEST(Editor, TakesUpAListOfRuns) {
+  const Iteration iteration = random_iteration(4, 40);
+  Editor editor(iteration, 100);
+  const Timeline& timeline = editor.timeline();
+  const auto ops = [&] {
+    std::vector<OpIndex> list;
+    for (const RunId run : all_runs(timeline)) list.push_back(timeline.op_of(run));
+    list.pop_back();  // the end
+    return list;
+  };
+  const std::vector<OpIndex> bare = ops();
+  for (ValueIndex value = 0; value < iteration.values.size(); ++value)
+    if (const auto events = timeline.events(value); events.size() > 1 && !events.back().write)
+      editor.recompute(value, events.back().run);
+  const std::vector<OpIndex> full = ops();
+  const std::int64_t cost_ns = timeline.recomputed_ns();
+  ASSERT_GT(full.size(), bare.size() + 3);
+  editor.clear();
+  EXPECT_EQ(ops(), bare);
+  editor.take_up(full);
+  EXPECT_EQ(ops(), full);
+  EXPECT_EQ(timeline.recomputed_ns(), cost_ns);
+  ASSERT_NO_FATAL_FAILURE(expect_exact(iteration, timeline));
 }
 
 TEST(Editor, RecomputesAncestorsThatAreNotThere) {

@@ -11,7 +11,7 @@ import tempfile
 # Of SIMGPU_PROFILE a100: create, release, map with access, unmap, launch, node of a graph.
 CALL_NS = "29000,23000,38000,26000,3000,1000"
 SHARES = ["0.7", "0.5", "0.4", "0.3"]
-RUN = ["dtr", "lru", "size"]
+RUN = ["planned", "dtr", "lru", "size"]
 
 
 def execute(command, folder):
@@ -52,8 +52,8 @@ def table(build, program, folder):
                               folder).stdout)
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy]
-        if len(own) == 1:
-            print(f"| {program} | {policy} | {own[0]['budget_ratio']:.3f}: {shown(own[0])} | | | |")
+        if own[0].get("account") == "paper":  # a static scheme has one memory of its own
+            print(f"| {program} | {policy} | {own[0]['budget_ratio']:.3f}: {shown(own[0])}, in the engine {shown(own[1])} | | | |")
             continue
         cells = [shown(row) for row in own]
         if policy in RUN:

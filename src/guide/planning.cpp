@@ -65,7 +65,7 @@ void ThreadedPlanning::work(const planner::Iteration& iteration, std::int64_t ca
     return
         [this, elapsed, since = Clock::now(), seconds] { return stopping_ ? 1.0 : elapsed(since) / seconds; };
   };
-  planner::Planner planner(iteration, cap_bytes, kSeed);
+  planner::Planner planner(iteration, cap_bytes, kSeed, [this] { return stopping_.load(); });
   if (!planner.start(progress_of(seconds_.first)) || stopping_) return;
   const std::int64_t first_ns = planner.recomputed_ns();
   hand_over(planner, elapsed(began) * 1e9);

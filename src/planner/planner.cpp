@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace refrain::planner {
 namespace {
@@ -33,11 +34,12 @@ constexpr double kBeginningNoise = 1.0;
 
 }  // namespace
 
-Planner::Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32_t seed)
+Planner::Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32_t seed,
+                 std::function<bool()> stopped)
     : iteration_(iteration),
       random_(seed),
       editor_(iteration, cap_bytes),
-      repair_(editor_, random_),
+      repair_(editor_, random_, std::move(stopped)),
       trial_bits_(kTrialBits) {
   for (const Op& op : iteration.ops) base_ns_ += op.cost_ns;
   const std::int64_t peak = std::max<std::int64_t>(1, editor_.timeline().peak_bytes());
@@ -157,7 +159,9 @@ void Planner::begin_anew(const Progress& progress) {
 std::int64_t Planner::anneal(const Progress& progress, const Cooling& cooling) {
   const Timeline& timeline = editor_.timeline();
   std::int64_t moves = 0;
-  for (double gone = progress(); gone < cooling.to && !timeline.recomputations().empty();
+  // Whoever stops the search says 1, and no more than that.
+  const double end = std::min(cooling.to, 1.0);
+  for (double gone = progress(); gone < end && !timeline.recomputations().empty();
        gone = progress(), ++moves) {
     editor_.forget();
     const auto now = static_cast<double>(timeline.recomputed_ns());

@@ -18,8 +18,10 @@ using Progress = std::function<double()>;
 
 class Planner {
  public:
-  // The iteration has no problem_of, and outlives the planner.
-  Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32_t seed);
+  // The iteration has no problem_of, and outlives the planner. stopped: of a caller who cannot wait; where it
+  // says so, everything ends within one drop of a value, with what had been found before.
+  Planner(const Iteration& iteration, std::int64_t cap_bytes, std::uint32_t seed,
+          std::function<bool()> stopped = nullptr);
 
   // A first plan, in milliseconds where the cap is not low. False: none found, or none exists.
   bool start(const Progress& progress);

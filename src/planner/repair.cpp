@@ -18,7 +18,7 @@ bool Repair::operator()(const RepairEffort& effort) {
   const Timeline& timeline = editor_.timeline();
   for (std::size_t round = 0; timeline.peak_bytes() > editor_.cap_bytes(); ++round) {
     if (round == effort.most_rounds || timeline.recomputed_ns() > effort.limit_ns) return false;
-    if (effort.stop && effort.stop()) return false;
+    if ((stopped_ && stopped_()) || (effort.stop && effort.stop())) return false;
     const RunId at = timeline.peak_run();
     find_candidates(at, effort);
     if (candidates_.empty()) return false;

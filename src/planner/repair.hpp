@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <random>
+#include <utility>
 
 #include "planner/editor.hpp"
 
@@ -28,7 +29,9 @@ struct RepairEffort {
 
 class Repair {
  public:
-  Repair(Editor& editor, Random& random) : editor_(editor), random_(random) {}
+  // stopped: as RepairEffort's stop, of every repair.
+  Repair(Editor& editor, Random& random, std::function<bool()> stopped)
+      : editor_(editor), random_(random), stopped_(std::move(stopped)) {}
 
   // False: given up, with the timeline still over the cap.
   bool operator()(const RepairEffort& effort);
@@ -47,6 +50,7 @@ class Repair {
 
   Editor& editor_;
   Random& random_;
+  const std::function<bool()> stopped_;
   std::vector<Candidate> candidates_;
   std::vector<ValueIndex> kept_;
 };

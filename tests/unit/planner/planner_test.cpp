@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "iterations.hpp"
 #include "planner/check.hpp"
 
@@ -147,6 +149,41 @@ TEST(Planner, RestoresNothingThatIsCheaperToCompute) {
   Planner planner(iteration, 12, 1);
   ASSERT_TRUE(planner.start(moves(1000)));
   for (const Action& action : planner.schedule().actions) EXPECT_NE(action.kind, Action::Kind::kRestore);
+}
+
+// Whoever stops it says 1 from then on, and waits.
+TEST(Planner, StopsWheneverItIsToldTo) {
+  const Iteration iteration = chain(40);
+  constexpr std::int64_t kCap = 8;
+  for (const double reached : {0.0, 0.05, 0.12, 0.5, 0.97}) {
+    for (const int most : {0, 1, 7, 40, 300}) {
+      int asked = 0, late = 0;
+      const auto progress = [&] {
+        if (asked++ < most) return reached;
+        if (++late > 1000) throw std::runtime_error("it does not stop");
+        return 1.0;
+      };
+      Planner planner(iteration, kCap, 1);
+      ASSERT_TRUE(planner.start(moves(1000)));
+      ASSERT_GT(planner.recomputed_ns(), 0) << "there is something to improve";
+      ASSERT_NO_THROW(planner.improve(progress)) << reached << " " << most;
+      EXPECT_EQ(check_schedule(iteration, planner.schedule(), kCap).problem, "");
+    }
+  }
+}
+
+// Also in the middle of a first plan, which asks for no time.
+TEST(Planner, EndsAtOnceForACallerWhoCannotWait) {
+  const Iteration iteration = chain(400);
+  for (const int drops : {0, 3, 50}) {
+    int asked = 0;
+    Planner planner(iteration, 8, 1, [&] { return asked++ >= drops; });
+    int looks = 0;
+    EXPECT_FALSE(planner.start([&] { return ++looks > 100 ? 1.0 : 0.0; }));
+    EXPECT_GT(asked, drops);
+    EXPECT_LT(asked, drops + 101 * 330) << "one for each move of the searches between two looks";
+    EXPECT_LE(looks, 101);
+  }
 }
 
 TEST(Planner, TheSameSeedGivesTheSamePlan) {

@@ -68,7 +68,7 @@ void Guide::on_op(std::span<const BufferUse> uses, bool replayable, std::uint32_
     bind(record);
   } else {
     // Where the program never gets back to it, the rest is over all the same.
-    if (!resting_ || history_.end() > rest_until_ + identities_.size()) look_for_period();
+    if (rest_until_ == 0 || history_.end() > rest_until_ + identities_.size()) look_for_period();
     try_to_pick_up();
   }
 }
@@ -145,7 +145,7 @@ void Guide::take_plan() {
   better_.reset();
   compares_ = false;
   worse_ = 0;
-  resting_ = false;
+  rest_until_ = 0;
   until_rest_ = kFirstRest;
   next_rest_ = kFirstRest * kRestGrowth;
   follower_ = std::make_unique<planner::Follower>(std::move(made->schedule), identities_);
@@ -169,12 +169,12 @@ void Guide::try_to_pick_up() {
   const std::size_t opening = std::min(kOpening, identities_.size());
   if (history_.end() - history_.first() < opening) return;
   const std::uint64_t first = history_.end() - opening;
-  if (resting_ && first < rest_until_) return;
+  if (first < rest_until_) return;
   for (std::size_t i = 0; i < opening; ++i)
     if (history_.at(first + i).shape != identities_[i]) return;
   todo_.clear();
   compare_with_before(first);
-  resting_ = false;
+  rest_until_ = 0;
   begin_iteration(first);
   following_ = true;
   for (std::uint64_t op = first; op < history_.end() && advance(history_.at(op), op); ++op)
@@ -197,7 +197,6 @@ void Guide::judge_iteration(std::uint64_t end_op) {
   if (--until_rest_ > 0) return;
   until_rest_ = std::exchange(next_rest_, next_rest_ * kRestGrowth);
   rest_until_ = end_op + kRestIterations * identities_.size();
-  resting_ = true;
   leave();
 }
 

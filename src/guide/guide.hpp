@@ -130,8 +130,7 @@ class Guide final : public engine::Observer {
   int worse_ = 0;                 // planned iterations in a row that cost more
   std::uint64_t until_rest_ = 0;  // planned iterations
   std::uint64_t next_rest_ = 0;   // of these, after the rest that comes first
-  std::uint64_t rest_until_ = 0;  // op; not above what has been: no rest is on
-  bool resting_ = false;
+  std::uint64_t rest_until_ = 0;  // op; 0: no rest is on
   struct Todo {
     planner::Action::Kind kind;
     Bound value;

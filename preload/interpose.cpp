@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "preload/cupti_clients.hpp"
+#include "preload/loaded.hpp"
 #include "preload/session.hpp"
 #if REFRAIN_LIBRARIES
 #include "preload/library_lookup.hpp"
@@ -106,8 +107,7 @@ const Tables& tables() {
 bool is_in(std::string_view library, const void* address) {
   Dl_info info{};
   if (!dladdr(address, &info) || !info.dli_fname) return false;
-  const std::string_view path(info.dli_fname);
-  return path.substr(path.rfind('/') + 1).starts_with(library);
+  return is_file_of(library, info.dli_fname);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Loaded {
 int note_path(dl_phdr_info* info, std::size_t, void* data) {
   Loaded& loaded = *static_cast<Loaded*>(data);
   const std::string_view path(info->dlpi_name ? info->dlpi_name : "");
-  if (path.substr(path.rfind('/') + 1).starts_with(loaded.library)) loaded.paths.emplace_back(path);
+  if (is_file_of(loaded.library, path)) loaded.paths.emplace_back(path);
   return 0;
 }
 

@@ -5,6 +5,11 @@
 
 namespace refrain::preload {
 
+// Whether the path is that of a file whose name begins so.
+inline bool is_file_of(std::string_view library, std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with(library);
+}
+
 // The function that the program would have got without us: the next one in the order of loading, or, where
 // its library was opened privately, that of whichever such library is loaded. library: as its file's name
 // begins. nullptr: there is none.

@@ -18,17 +18,19 @@ struct Machine {
     if (there.insert(value).second) bytes += iteration.values[value].bytes;
   }
 
+  std::string fit(const std::string& what, std::int64_t cap_bytes) {
+    result.peak_bytes = std::max(result.peak_bytes, bytes);
+    if (bytes <= cap_bytes) return {};
+    return what + " needs " + std::to_string(bytes) + " bytes of " + std::to_string(cap_bytes);
+  }
+
   std::string run(OpIndex index, std::int64_t cap_bytes) {
     const Op& op = iteration.ops[index];
     for (ValueIndex value : op.reads)
       if (!there.contains(value))
         return "op " + std::to_string(index) + " misses value " + std::to_string(value);
     for (ValueIndex value : op.writes) add(value);
-    result.peak_bytes = std::max(result.peak_bytes, bytes);
-    if (bytes > cap_bytes)
-      return "op " + std::to_string(index) + " needs " + std::to_string(bytes) + " bytes of " +
-             std::to_string(cap_bytes);
-    return {};
+    return fit("op " + std::to_string(index), cap_bytes);
   }
 
   std::string recompute(OpIndex index, OpIndex next, std::int64_t cap_bytes) {
@@ -42,11 +44,7 @@ struct Machine {
     if (!copied.contains(value)) return "value " + std::to_string(value) + " is restored without a copy";
     result.total_ns += iteration.values[value].restore_ns;
     add(value);
-    result.peak_bytes = std::max(result.peak_bytes, bytes);
-    if (bytes > cap_bytes)
-      return "value " + std::to_string(value) + " needs " + std::to_string(bytes) + " bytes of " +
-             std::to_string(cap_bytes);
-    return {};
+    return fit("value " + std::to_string(value), cap_bytes);
   }
 
   std::string offload(ValueIndex value) {

@@ -36,11 +36,16 @@ struct Ran {
 };
 
 template <class Body>
-Ran run(const Settings& settings, bool planned, Body&& body) {
-  CountedPlanning planning({.improving = 2000});
-  Program program(settings, planned ? &planning : nullptr);
+Ran run_with(Planning* planning, const Settings& settings, Body&& body) {
+  Program program(settings, planning);
   body(program);
   return {program.engine.statistics(), program.guide ? program.guide->totals() : Guided{}};
+}
+
+template <class Body>
+Ran run(const Settings& settings, bool planned, Body&& body) {
+  CountedPlanning planning({.improving = 2000});
+  return run_with(planned ? &planning : nullptr, settings, body);
 }
 
 TEST(Guide, FollowsAPlanAfterTwoSteps) {
@@ -65,20 +70,19 @@ TEST(Guide, FollowsAPlanAfterTwoSteps) {
 // Computing again costs microseconds here, and copying nothing: everything that comes back was copied.
 TEST(Guide, WhatIsCheaperToCopyIsCopied) {
   for (const bool planned : {false, true}) {
-    CountedPlanning planning({.improving = 2000});
     Settings settings = under(28);
     settings.host_cap_bytes = Bytes{1} << 30;
     settings.offload = engine::Offload::kAuto;
-    Program program(settings, planned ? &planning : nullptr);
-    program.engine.set_transfer_cost({.fixed_ns = 1, .ns_per_byte = 0});
-    Trainer trainer(program, kLayers);
-    for (int step = 0; step < 8; ++step) trainer.step();
-    trainer.check();
-    const engine::Statistics& s = program.engine.statistics();
-    EXPECT_EQ(s.replayed_ops, 0u);
-    EXPECT_GT(s.restores, 20u);
+    const Ran ran = run(settings, planned, [](Program& program) {
+      program.engine.set_transfer_cost({.fixed_ns = 1, .ns_per_byte = 0});
+      Trainer trainer(program, kLayers);
+      for (int step = 0; step < 8; ++step) trainer.step();
+      trainer.check();
+    });
+    EXPECT_EQ(ran.statistics.replayed_ops, 0u);
+    EXPECT_GT(ran.statistics.restores, 20u);
     if (planned) {
-      EXPECT_GE(program.guide->totals().planned_ops * 8, program.guide->totals().ops * 5);
+      EXPECT_GE(ran.guided.planned_ops * 8, ran.guided.ops * 5);
     }
   }
 }
@@ -115,15 +119,13 @@ TEST(Guide, APlanThatCostsMoreThanNoneIsGivenUp) {
   };
   const Ran dtr = run(under(32), false, train);
   BadPlanning planning;
-  Program program(under(32), &planning);
-  train(program);
-  const Guided& guided = program.guide->totals();
+  const auto [statistics, guided] = run_with(&planning, under(32), train);
   EXPECT_EQ(guided.plans, 1u);
   EXPECT_EQ(guided.given_up, 1u);
   EXPECT_EQ(guided.left, 0u);
   EXPECT_LT(guided.planned_ops * 5, guided.ops) << "two iterations of twenty";
-  EXPECT_EQ(program.engine.statistics().out_of_memory, 0u);
-  EXPECT_LE(program.engine.statistics().replayed_cost_ns, dtr.statistics.replayed_cost_ns * 1.5);
+  EXPECT_EQ(statistics.out_of_memory, 0u);
+  EXPECT_LE(statistics.replayed_cost_ns, dtr.statistics.replayed_cost_ns * 1.5);
 }
 
 // The first iterations, with which it is compared at first, are short of memory; the later ones are not.
@@ -141,14 +143,12 @@ TEST(Guide, APlanThatCostsMoreThanNoneByNowIsGivenUp) {
   };
   const Ran dtr = run(under(44), false, train);
   BadPlanning planning;
-  Program program(under(44), &planning);
-  train(program);
-  const Guided& guided = program.guide->totals();
+  const auto [statistics, guided] = run_with(&planning, under(44), train);
   EXPECT_EQ(guided.given_up, 1u);
   EXPECT_GT(guided.planned_ops * kSteps, guided.ops * 5) << "not at once";
   EXPECT_LT(guided.planned_ops * kSteps, guided.ops * 8) << "at the first rest";
   EXPECT_EQ(guided.left, 0u);
-  EXPECT_GE(program.engine.statistics().replayed_cost_ns, dtr.statistics.replayed_cost_ns);
+  EXPECT_GE(statistics.replayed_cost_ns, dtr.statistics.replayed_cost_ns);
 }
 
 TEST(Guide, APlanThatCostsLessIsTakenUpAgainAfterEachRest) {
